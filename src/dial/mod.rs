@@ -1,0 +1,1 @@
+//! From a Selection to a connected socket.

@@ -1,0 +1,1 @@
+//! Rule languages: one file each, text to program.

@@ -1,0 +1,1 @@
+//! What every room stands on: clock, random source, queues, worker pool, fork guard.

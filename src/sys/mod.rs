@@ -1,0 +1,3 @@
+//! The only `unsafe` below the C boundary: system calls, SIMD kernels, handle slabs.
+
+#![allow(unsafe_code)]

@@ -1,0 +1,77 @@
+//! Conformance runner: every case of every file in `BYWAY_VECTORS` (default `tests/vectors`).
+//!
+//! One line per failing case, then `rust: N passed, N failed[, N skipped (kinds …)]`. A kind nobody runs is
+//! counted and named, never passed over in silence.
+#![allow(clippy::print_stdout, clippy::panic, clippy::unwrap_used, clippy::expect_used)]
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What came of one case.
+pub enum Outcome {
+    /// Everything the case expects holds.
+    Pass,
+    /// What was expected and what came instead.
+    Fail(String),
+    /// No runner for this kind yet, or byway has no such concept.
+    Skip,
+}
+
+impl Outcome {
+    /// Pass when both are equal, else a failure that shows both.
+    pub fn equal<T: PartialEq + std::fmt::Debug>(got: T, want: T) -> Outcome {
+        if got == want { Outcome::Pass } else { Outcome::Fail(format!("got {got:?}, want {want:?}")) }
+    }
+}
+
+/// Runs one case of one file; the file's stem tells kinds of the same name apart.
+fn run(file: &str, kind: &str, case: &Value) -> Outcome {
+    let _ = (file, kind, case);
+    Outcome::Skip
+}
+
+fn main() {
+    let folder = std::env::var_os("BYWAY_VECTORS")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors"), PathBuf::from);
+    let only = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    let mut files: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.expect("a readable folder").path())
+        .filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"))
+        .collect();
+    files.sort();
+
+    let (mut passed, mut failed) = (0, 0);
+    let mut skipped: BTreeMap<String, usize> = BTreeMap::new();
+    for path in &files {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(path).expect("a readable file");
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let case: Value = serde_json::from_str(line)
+                .unwrap_or_else(|error| panic!("{}:{}: {error}", path.display(), number + 1));
+            let id = case["id"].as_str().unwrap_or("?");
+            let kind = case["kind"].as_str().unwrap_or("?");
+            if only.as_deref().is_some_and(|only| only != id && only != kind && only != stem) {
+                continue;
+            }
+            let outcome = std::panic::catch_unwind(|| run(&stem, kind, &case));
+            match outcome.unwrap_or_else(|_| Outcome::Fail("panicked".into())) {
+                Outcome::Pass => passed += 1,
+                Outcome::Fail(why) => {
+                    failed += 1;
+                    println!("FAIL {stem} {id} ({kind}): {why}");
+                }
+                Outcome::Skip => *skipped.entry(format!("{stem}/{kind}")).or_default() += 1,
+            }
+        }
+    }
+    let mut last = format!("rust: {passed} passed, {failed} failed");
+    if !skipped.is_empty() {
+        let count: usize = skipped.values().sum();
+        let kinds: Vec<_> = skipped.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
+        last += &format!(", {count} skipped (kinds {})", kinds.join(", "));
+    }
+    println!("{last}");
+    std::process::exit(i32::from(failed > 0));
+}
