@@ -1,1 +1,4 @@
 //! What every room stands on: clock, random source, queues, worker pool, fork guard.
+
+pub mod clock;
+pub mod random;
