@@ -4,6 +4,9 @@
 //! counted and named, never passed over in silence.
 #![allow(clippy::print_stdout, clippy::panic, clippy::unwrap_used, clippy::expect_used)]
 
+mod dial;
+mod race;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,8 +30,20 @@ impl Outcome {
 
 /// Runs one case of one file; the file's stem tells kinds of the same name apart.
 fn run(file: &str, kind: &str, case: &Value) -> Outcome {
-    let _ = (file, kind, case);
-    Outcome::Skip
+    match (file, kind) {
+        ("connect", "socks") => dial::socks(case),
+        ("connect", "connect") => dial::connect(case),
+        ("connect" | "bugs", "connect_request") => dial::connect_request(case),
+        ("connect", "connect_flow") => dial::connect_flow(case),
+        ("okhttp", "connect_tunnel") => dial::connect_tunnel(case),
+        ("bugs", "connect_reply") => dial::connect_reply(case),
+        ("bugs", "socks5_auth") => dial::socks5_auth(case),
+        ("bugs", "socks5_reply") => dial::socks5_reply(case),
+        ("connect", "race") => race::connect(case),
+        ("okhttp", "race") => race::upstream(case),
+        ("bugs", "race") => race::report(case),
+        _ => Outcome::Skip,
+    }
 }
 
 fn main() {
