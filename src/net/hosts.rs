@@ -1,0 +1,90 @@
+//! [`HostsTable`]: names to addresses from hosts-file text (`ip name [name …]`, `#` comments).
+
+use super::host::Host;
+use super::ip::Ip;
+use crate::error::{Error, Position, Result, Source, Status};
+use std::collections::HashMap;
+
+/// A static resolver. Answers keep the order of the text.
+#[derive(Clone, Default, Debug)]
+pub struct HostsTable {
+    names: HashMap<Box<str>, Vec<Ip>>,
+}
+
+impl HostsTable {
+    /// Parses the whole text; names are canonicalised as hosts are.
+    ///
+    /// # Errors
+    /// `E_SYNTAX` with line and column of the first word that is no address or no name.
+    pub fn parse(text: &str) -> Result<HostsTable> {
+        let mut names: HashMap<Box<str>, Vec<Ip>> = HashMap::new();
+        for line in text.lines() {
+            let content = line.split('#').next().unwrap_or_default();
+            let fail = |word: &str, what: String| {
+                // The word is a slice of `text`, so its place is a difference of addresses.
+                let at = word.as_ptr().addr().saturating_sub(text.as_ptr().addr());
+                Error::new(Status::E_SYNTAX, what).at(Position::in_text(text, at)).source(Source::Parser)
+            };
+            let mut words = content.split_ascii_whitespace();
+            if let Some(first) = words.next() {
+                let ip =
+                    Ip::parse(first).map_err(|error| fail(first, error.message().to_owned()))?.unmapped();
+                let mut any = false;
+                for word in words {
+                    let host = Host::parse(word, &|_| None)
+                        .map_err(|error| fail(word, format!("expected a host name: {}", error.message())))?;
+                    let ips = names.entry(host.text().into()).or_default();
+                    if !ips.contains(&ip) {
+                        ips.push(ip);
+                    }
+                    any = true;
+                }
+                if !any {
+                    return Err(fail(first, format!("no name follows the address {first}")));
+                }
+            }
+        }
+        Ok(HostsTable { names })
+    }
+
+    /// The addresses of a canonical name, empty when it is not listed. A final dot does not matter.
+    pub fn lookup(&self, name: &str) -> &[Ip] {
+        let found = self.names.get(name).or_else(|| self.names.get(name.strip_suffix('.')?));
+        found.map_or(&[], Vec::as_slice)
+    }
+
+    /// Number of names.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// True when nothing is listed.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_answer_in_the_order_of_the_text() {
+        let table =
+            HostsTable::parse("# comment\n192.0.2.1 A.example a # x\n\n2001:db8::1\ta.example\r\n").unwrap();
+        let texts: Vec<String> = table.lookup("a.example").iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["192.0.2.1", "2001:db8::1"]);
+        assert_eq!(table.lookup("a.").len(), 1);
+        assert!(table.lookup("b").is_empty());
+    }
+
+    #[test]
+    fn faults_name_their_place() {
+        for (text, line, column) in
+            [("1.2.3.4 ok\n  1.2.3 b", 2, 3), ("1.2.3.4", 1, 1), ("1.2.3.4 a b/c", 1, 11)]
+        {
+            let at = HostsTable::parse(text).unwrap_err().position().unwrap();
+            assert_eq!((at.line, at.column), (line, column), "{text:?}");
+        }
+    }
+}
