@@ -1,6 +1,12 @@
 //! Second half: which provider serves this call? Vocabulary and algorithm; no I/O, no rule text.
 
+pub mod bits;
+mod column;
+mod hash;
 pub mod invocation;
+pub mod live;
 pub mod program;
 pub mod reference;
+mod selection;
+pub mod snapshot;
 pub mod url;
