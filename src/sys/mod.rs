@@ -3,4 +3,10 @@
 #![allow(unsafe_code)]
 
 pub mod bitset;
+pub mod descriptor;
+pub mod fence;
+pub mod fork;
+pub mod futex;
+pub mod record;
+pub mod slab;
 pub mod thread;

@@ -1,0 +1,601 @@
+//! Slabs of handle cells: what a `byway_*` pointer points to.
+//!
+//! A cell starts with a [`Header`]. Its word is the address of the type's [`TypeInfo`] plus a state in the low bits,
+//! so that one load and one compare reject NULL-adjacent garbage, a handle of another type, a freed one, and one made
+//! by another copy of the library in the same process (whose `TypeInfo` lives elsewhere). Cells are never unmapped
+//! and never used for another type: looking at a dead handle is safe for ever.
+//!
+//! Two protocols share the cell:
+//! - *shared*: a reference count; whoever has a reference may use the value from any thread.
+//! - *exclusive*: LIVE and BUSY alternate; a second call is turned away at once. Freeing a busy cell marks it, and
+//!   the running call frees it when it ends.
+
+use super::{fence, record};
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use parking_lot::Mutex;
+
+/// Identity of a handle type in this copy of the library.
+#[repr(align(16))]
+#[derive(Debug)]
+pub struct TypeInfo {
+    /// C name without `byway_`.
+    pub name: &'static str,
+    /// Position in the per-thread caches, unique, below [`record::MAX_TYPES`].
+    pub index: usize,
+}
+
+const DEAD: usize = 0;
+const LIVE: usize = 1;
+const BUSY: usize = 2;
+const POISONED: usize = 3;
+const STATE: usize = 15;
+
+/// Count of an exclusive handle that was freed while a call was running.
+const FREED: u32 = u32::MAX;
+
+/// First bytes of every cell.
+#[repr(C, align(16))]
+#[derive(Debug)]
+pub struct Header {
+    word: AtomicUsize,
+    /// Shared: references. Exclusive: [`FREED`] when the handle was freed during a call.
+    count: AtomicU32,
+    generation: AtomicU32,
+}
+
+/// Why a handle was turned away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// NULL, misaligned, dead, of another type or of another copy of the library.
+    Bad,
+    /// An exclusive handle on which another call is running.
+    Busy,
+    /// A panic left it in an unknown state.
+    Poisoned,
+}
+
+/// Ties a Rust type to its slab.
+pub trait Slot: Sized + 'static {
+    /// The type's identity.
+    const INFO: &'static TypeInfo;
+    /// The type's slab.
+    fn slab() -> &'static Slab<Self>;
+    /// Told, from any thread, that the handle was freed while a call is running on it: must make that call end soon.
+    /// Reads only what may be read beside a running call.
+    fn interrupt(cell: &Cell<Self>) {
+        let _ = cell;
+    }
+}
+
+/// One cell.
+#[repr(C, align(16))]
+#[derive(Debug)]
+pub struct Cell<T> {
+    header: Header,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+// SAFETY: the value is only reached through the two protocols, which bring their own bounds.
+unsafe impl<T: Send> Sync for Cell<T> {}
+
+/// All cells of one type.
+#[derive(Debug)]
+pub struct Slab<T> {
+    free: Mutex<FreeList>,
+    _type: core::marker::PhantomData<fn() -> T>,
+}
+
+#[derive(Debug)]
+struct FreeList {
+    head: *mut u8,
+}
+
+// SAFETY: the list owns the dead cells it links; the pointers are only followed under the lock.
+unsafe impl Send for FreeList {}
+
+/// Cells moved between a thread's cache and the slab at a time.
+const BATCH: usize = 32;
+
+impl Header {
+    #[inline(always)]
+    fn expect(info: &'static TypeInfo, state: usize) -> usize {
+        ptr::from_ref(info).addr() | state
+    }
+
+    /// True when the cell is of this type and in a state in which it may be read.
+    #[inline(always)]
+    fn is_usable(&self, info: &'static TypeInfo) -> bool {
+        self.word.load(Ordering::Acquire) == Self::expect(info, LIVE)
+    }
+}
+
+impl<T: Slot> Slab<T> {
+    /// An empty slab.
+    pub const fn new() -> Self {
+        Slab { free: Mutex::new(FreeList { head: ptr::null_mut() }), _type: core::marker::PhantomData }
+    }
+
+    /// Handles of this type that are alive, exact when no other thread is in the middle of a call.
+    pub fn live(&self) -> usize {
+        record::live(T::INFO.index)
+    }
+
+    /// A live cell with one reference that holds `value`.
+    pub fn insert(&self, value: T) -> NonNull<Cell<T>> {
+        self.insert_with(|place| {
+            place.write(value);
+        })
+    }
+
+    /// As [`Slab::insert`], written in place by `init`, which must initialise all of it.
+    #[inline]
+    pub fn insert_with(&self, init: impl FnOnce(&mut MaybeUninit<T>)) -> NonNull<Cell<T>> {
+        let cell = self.take();
+        // SAFETY: a cell taken from the free list belongs to nobody else.
+        unsafe {
+            init(&mut *(*cell.as_ptr()).value.get());
+            let header = &(*cell.as_ptr()).header;
+            header.count.store(1, Ordering::Relaxed);
+            header.word.store(Header::expect(T::INFO, LIVE), Ordering::Release);
+        }
+        record::current().count_live(T::INFO.index, 1);
+        cell
+    }
+
+    #[inline]
+    fn take(&self) -> NonNull<Cell<T>> {
+        let Some(slot) = record::current().cache(T::INFO.index) else { return self.take_global(None) };
+        let mut cache = slot.get();
+        let Some(cell) = NonNull::new(cache.head.cast::<Cell<T>>()) else {
+            return self.take_global(Some(slot));
+        };
+        cache.head = next_of(cell);
+        cache.len -= 1;
+        slot.set(cache);
+        cell
+    }
+
+    #[cold]
+    fn take_global(&self, slot: Option<&core::cell::Cell<record::Cache>>) -> NonNull<Cell<T>> {
+        let mut list = self.free.lock();
+        if list.head.is_null() {
+            list.head = Self::grow();
+        }
+        let first = NonNull::new(list.head.cast::<Cell<T>>()).unwrap_or(NonNull::dangling());
+        list.head = next_of(first);
+        if let Some(slot) = slot {
+            let mut cache = slot.get();
+            while cache.len < BATCH {
+                let Some(cell) = NonNull::new(list.head.cast::<Cell<T>>()) else { break };
+                list.head = next_of(cell);
+                set_next(cell, cache.head);
+                cache.head = cell.as_ptr().cast();
+                cache.len += 1;
+            }
+            slot.set(cache);
+        }
+        first
+    }
+
+    /// A chunk of fresh dead cells, linked. Its memory is never given back.
+    fn grow() -> *mut u8 {
+        let cells = (65_536 / size_of::<Cell<T>>()).clamp(8, 512);
+        let chunk: Box<[MaybeUninit<Cell<T>>]> = Box::new_uninit_slice(cells);
+        let first = Box::leak(chunk).as_mut_ptr().cast::<Cell<T>>();
+        let mut head: *mut u8 = ptr::null_mut();
+        for i in (0..cells).rev() {
+            // SAFETY: `i` is inside the chunk, which was just allocated and is leaked.
+            unsafe {
+                let cell = first.add(i);
+                (&raw mut (*cell).header).write(Header {
+                    word: AtomicUsize::new(Header::expect(T::INFO, DEAD)),
+                    count: AtomicU32::new(0),
+                    generation: AtomicU32::new(0),
+                });
+                set_next(NonNull::new_unchecked(cell), head);
+                head = cell.cast();
+            }
+        }
+        head
+    }
+
+    /// Puts a cell whose value is gone back. Its word says DEAD already.
+    #[inline]
+    fn put(&self, cell: NonNull<Cell<T>>) {
+        record::current().count_live(T::INFO.index, -1);
+        // SAFETY: cells are never unmapped.
+        unsafe { (*cell.as_ptr()).header.generation.fetch_add(1, Ordering::Relaxed) };
+        let slot = record::current().cache(T::INFO.index);
+        match slot {
+            Some(slot) if slot.get().len < 2 * BATCH => {
+                let mut cache = slot.get();
+                set_next(cell, cache.head);
+                cache.head = cell.as_ptr().cast();
+                cache.len += 1;
+                slot.set(cache);
+            }
+            _ => self.put_global(cell),
+        }
+    }
+
+    #[cold]
+    fn put_global(&self, cell: NonNull<Cell<T>>) {
+        if super::fork::is_child() {
+            // Another thread of the parent may have held the lock at the moment of the fork.
+            return;
+        }
+        let mut list = self.free.lock();
+        set_next(cell, list.head);
+        list.head = cell.as_ptr().cast();
+    }
+}
+
+impl<T: Slot> Default for Slab<T> {
+    fn default() -> Self {
+        Slab::new()
+    }
+}
+
+fn next_of<T>(cell: NonNull<Cell<T>>) -> *mut u8 {
+    // SAFETY: a dead cell keeps the link in its value's bytes; `set_next` wrote it, unaligned because T may be small.
+    unsafe { (*cell.as_ptr()).value.get().cast::<*mut u8>().read_unaligned() }
+}
+
+fn set_next<T>(cell: NonNull<Cell<T>>, next: *mut u8) {
+    const { assert!(size_of::<T>() >= size_of::<*mut u8>(), "a handle's value must have room for a link") };
+    // SAFETY: the cell is dead or fresh, so its value's bytes are free to use, and they have room.
+    unsafe { (*cell.as_ptr()).value.get().cast::<*mut u8>().write_unaligned(next) };
+}
+
+/// The cell behind a pointer that came from outside, if it is live and of this type.
+///
+/// # Safety
+/// `pointer` is NULL or points to memory that can be read as a [`Header`]: any byway handle, live or dead.
+#[inline(always)]
+pub unsafe fn check<'a, T: Slot>(pointer: *const Cell<T>) -> Result<&'a Cell<T>, Refused> {
+    if pointer.is_null() || pointer.addr() & 15 != 0 {
+        return Err(Refused::Bad);
+    }
+    // SAFETY: by this function's contract.
+    let cell = unsafe { &*pointer };
+    let word = cell.header.word.load(Ordering::Acquire);
+    if word == Header::expect(T::INFO, LIVE) { Ok(cell) } else { Err(Cell::<T>::why_not(word)) }
+}
+
+impl<T: Slot> Cell<T> {
+    #[cold]
+    fn why_not(word: usize) -> Refused {
+        match word & STATE {
+            _ if word & !STATE != Header::expect(T::INFO, 0) => Refused::Bad,
+            BUSY => Refused::Busy,
+            POISONED => Refused::Poisoned,
+            _ => Refused::Bad,
+        }
+    }
+
+    /// Changes whenever the cell is used for another object.
+    pub fn generation(&self) -> u32 {
+        self.header.generation.load(Ordering::Relaxed)
+    }
+
+    /// The pointer handed to the host.
+    pub fn as_ptr(&self) -> *mut Cell<T> {
+        ptr::from_ref(self).cast_mut()
+    }
+
+    /// The value's place, for reading fields that may be read beside a running call. The cell must not be dead.
+    pub fn value_ptr(&self) -> *const T {
+        self.value.get().cast()
+    }
+
+    /// Marks the object as left in an unknown state.
+    pub fn poison(&self) {
+        self.header.word.store(Header::expect(T::INFO, POISONED), Ordering::Release);
+    }
+}
+
+// --- shared -------------------------------------------------------------------------------------------------------
+
+impl<T: Slot + Sync> Cell<T> {
+    /// The value. Whoever calls this has a reference, by the contract of the handle.
+    #[inline(always)]
+    pub fn get(&self) -> &T {
+        // SAFETY: LIVE was checked, and the host holds a reference as long as it uses the handle.
+        unsafe { &*self.value.get().cast::<T>() }
+    }
+
+    /// One more reference.
+    #[inline]
+    pub fn retain(&self) {
+        self.header.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// References at this moment.
+    pub fn references(&self) -> u32 {
+        self.header.count.load(Ordering::Relaxed)
+    }
+
+    /// One more reference unless the last one is gone.
+    pub fn try_retain(&self) -> bool {
+        let mut count = self.header.count.load(Ordering::Relaxed);
+        while count > 0 && self.header.is_usable(T::INFO) {
+            match self.header.count.compare_exchange_weak(
+                count,
+                count + 1,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(now) => count = now,
+            }
+        }
+        false
+    }
+
+    /// One reference less; the last one takes the value out, and the handle is dead from then on.
+    #[inline]
+    pub fn release(&self) -> Option<T> {
+        if self.header.count.fetch_sub(1, Ordering::Release) != 1 {
+            return None;
+        }
+        core::sync::atomic::fence(Ordering::Acquire);
+        self.header.word.store(Header::expect(T::INFO, DEAD), Ordering::Release);
+        // SAFETY: the last reference is gone, so nobody reads the value any more; the cell is put back after it left.
+        let value = unsafe { (*self.value.get()).assume_init_read() };
+        T::slab().put(NonNull::from(self));
+        Some(value)
+    }
+}
+
+// --- exclusive ----------------------------------------------------------------------------------------------------
+
+/// The one running call on an exclusive handle.
+#[derive(Debug)]
+pub struct Exclusive<'a, T: Slot> {
+    cell: &'a Cell<T>,
+}
+
+impl<T: Slot + Send> Cell<T> {
+    /// Takes the handle for one call.
+    ///
+    /// # Errors
+    /// [`Refused::Busy`] at once when another call is running.
+    ///
+    /// # Safety
+    /// As [`check`].
+    #[inline]
+    pub unsafe fn lock<'a>(pointer: *const Cell<T>) -> Result<Exclusive<'a, T>, Refused> {
+        if pointer.is_null() || pointer.addr() & 15 != 0 {
+            return Err(Refused::Bad);
+        }
+        // SAFETY: by this function's contract.
+        let cell = unsafe { &*pointer };
+        let (idle, busy) = (Header::expect(T::INFO, LIVE), Header::expect(T::INFO, BUSY));
+        match cell.header.word.compare_exchange(idle, busy, Ordering::Acquire, Ordering::Relaxed) {
+            Ok(_) => Ok(Exclusive { cell }),
+            Err(word) => Err(Self::why_not(word)),
+        }
+    }
+
+    /// Frees the handle. A running call is interrupted and frees it when it ends, then the value is dropped there.
+    /// Returns the value when nothing is running, so that the caller drops it where host code may run.
+    ///
+    /// # Errors
+    /// [`Refused::Bad`] when there is nothing to free.
+    ///
+    /// # Safety
+    /// As [`check`].
+    pub unsafe fn free(pointer: *const Cell<T>) -> Result<Option<T>, Refused> {
+        if pointer.is_null() || pointer.addr() & 15 != 0 {
+            return Err(Refused::Bad);
+        }
+        // SAFETY: by this function's contract.
+        let cell = unsafe { &*pointer };
+        loop {
+            if let Some(value) = cell.end() {
+                return Ok(Some(value));
+            }
+            let word = cell.header.word.load(Ordering::Acquire);
+            if word == Header::expect(T::INFO, BUSY) {
+                break;
+            }
+            // LIVE again: the running call has ended between the two looks.
+            if word != Header::expect(T::INFO, LIVE) && word != Header::expect(T::INFO, POISONED) {
+                return Err(Refused::Bad);
+            }
+        }
+        cell.header.count.store(FREED, Ordering::SeqCst);
+        T::interrupt(cell);
+        // Either the running call sees the mark when it ends, or we see here that it has ended.
+        fence::heavy();
+        Ok(cell.end())
+    }
+
+    /// LIVE or POISONED to DEAD, with the value taken out; `None` when it was neither.
+    #[inline]
+    fn end(&self) -> Option<T> {
+        let dead = Header::expect(T::INFO, DEAD);
+        let word = &self.header.word;
+        let took = word
+            .compare_exchange(Header::expect(T::INFO, LIVE), dead, Ordering::Acquire, Ordering::Relaxed)
+            .or_else(|_| {
+                word.compare_exchange(
+                    Header::expect(T::INFO, POISONED),
+                    dead,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                )
+            });
+        took.ok()?;
+        // SAFETY: the exchange made this thread the only one that may touch the value.
+        let value = unsafe { (*self.value.get()).assume_init_read() };
+        T::slab().put(NonNull::from(self));
+        Some(value)
+    }
+}
+
+impl<T: Slot> Exclusive<'_, T> {
+    /// The cell, for its pointer and generation.
+    pub fn cell(&self) -> &Cell<T> {
+        self.cell
+    }
+}
+
+impl<T: Slot> core::ops::Deref for Exclusive<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: BUSY is ours, so no other call has the value.
+        unsafe { &*self.cell.value.get().cast::<T>() }
+    }
+}
+
+impl<T: Slot> core::ops::DerefMut for Exclusive<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`.
+        unsafe { &mut *self.cell.value.get().cast::<T>() }
+    }
+}
+
+impl<T: Slot> Drop for Exclusive<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        let state = if std::thread::panicking() { POISONED } else { LIVE };
+        self.cell.header.word.store(Header::expect(T::INFO, state), Ordering::Release);
+        fence::light();
+        if self.cell.header.count.load(Ordering::Relaxed) == FREED {
+            self.finish_free();
+        }
+    }
+}
+
+impl<T: Slot> Exclusive<'_, T> {
+    #[cold]
+    fn finish_free(&self) {
+        // The bound `Send` of `end` is on the impl; the exchange below is the same protocol without it, because a
+        // value that may live on this thread may also be dropped on it.
+        let dead = Header::expect(T::INFO, DEAD);
+        let word = &self.cell.header.word;
+        for state in [LIVE, POISONED] {
+            let from = Header::expect(T::INFO, state);
+            if word.compare_exchange(from, dead, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                // SAFETY: the exchange made this thread the only one that may touch the value.
+                let value = unsafe { (*self.cell.value.get()).assume_init_read() };
+                T::slab().put(NonNull::from(self.cell));
+                drop(value);
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    macro_rules! test_type {
+        ($name:ident, $index:literal, $value:ty) => {
+            #[allow(dead_code)]
+            struct $name($value);
+            impl Slot for $name {
+                const INFO: &'static TypeInfo = {
+                    static INFO: TypeInfo = TypeInfo { name: stringify!($name), index: $index };
+                    &INFO
+                };
+                fn slab() -> &'static Slab<Self> {
+                    static SLAB: Slab<$name> = Slab::new();
+                    &SLAB
+                }
+            }
+        };
+    }
+    test_type!(Apple, 40, Arc<()>);
+    test_type!(Pear, 41, Arc<()>);
+
+    #[test]
+    fn wrong_type_null_misaligned_and_dead_are_refused() {
+        let witness = Arc::new(());
+        let apple = Apple::slab().insert(Apple(Arc::clone(&witness)));
+        let pointer = apple.as_ptr();
+        // SAFETY: every pointer below is NULL or a cell.
+        unsafe {
+            assert!(check(pointer).is_ok());
+            assert_eq!(check::<Pear>(pointer.cast()).err(), Some(Refused::Bad));
+            assert_eq!(check::<Apple>(ptr::null()).err(), Some(Refused::Bad));
+            assert_eq!(check::<Apple>(pointer.byte_add(8)).err(), Some(Refused::Bad));
+            check(pointer).unwrap().retain();
+            assert!(check(pointer).unwrap().release().is_none());
+            assert!(check(pointer).unwrap().release().is_some());
+            assert_eq!(check::<Apple>(pointer).err(), Some(Refused::Bad));
+        }
+        assert_eq!((Arc::strong_count(&witness), Apple::slab().live()), (1, 0));
+    }
+
+    #[test]
+    fn a_second_call_is_busy_and_a_free_during_a_call_waits_for_its_end() {
+        let witness = Arc::new(());
+        let pointer = Pear::slab().insert(Pear(Arc::clone(&witness))).as_ptr();
+        // SAFETY: the cell is live until the last line.
+        unsafe {
+            let call = Cell::lock(pointer).unwrap();
+            assert_eq!(Cell::lock(pointer).err(), Some(Refused::Busy));
+            assert!(Cell::free(pointer).unwrap().is_none(), "the running call must free it");
+            assert_eq!(Arc::strong_count(&call.0), 2);
+            drop(call);
+            assert_eq!(Arc::strong_count(&witness), 1);
+            assert_eq!(Cell::free(pointer).err(), Some(Refused::Bad));
+        }
+    }
+
+    #[test]
+    fn a_panic_during_a_call_poisons_and_only_free_works_after() {
+        let pointer = Pear::slab().insert(Pear(Arc::new(()))).as_ptr().addr();
+        let at = move || pointer as *mut Cell<Pear>;
+        // SAFETY: as above.
+        let caught = std::panic::catch_unwind(move || unsafe {
+            let _call = Cell::lock(at()).unwrap();
+            panic!("inside");
+        });
+        assert!(caught.is_err());
+        // SAFETY: as above.
+        unsafe {
+            assert_eq!(Cell::lock(at()).err(), Some(Refused::Poisoned));
+            assert!(Cell::free(at()).unwrap().is_some());
+        }
+    }
+
+    /// Races the end of a call with a free, many rounds: exactly one of the two drops the value.
+    #[test]
+    fn free_races_with_the_end_of_a_call() {
+        test_type!(Plum, 42, Arc<()>);
+        fence::init();
+        let witness = Arc::new(());
+        for _ in 0..2_000 {
+            let pointer = Plum::slab().insert(Plum(Arc::clone(&witness))).as_ptr().addr();
+            let locked = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    // SAFETY: the other thread waits for `locked`, so the cell is live here.
+                    let call = unsafe { Cell::lock(pointer as *mut Cell<Plum>) };
+                    locked.store(true, Ordering::Release);
+                    drop(call);
+                });
+                scope.spawn(|| {
+                    while !locked.load(Ordering::Acquire) {
+                        core::hint::spin_loop();
+                    }
+                    // SAFETY: the only free of this cell.
+                    drop(unsafe { Cell::free(pointer as *mut Cell<Plum>) });
+                });
+            });
+        }
+        assert_eq!(Arc::strong_count(&witness), 1);
+        assert_eq!(Plum::slab().live(), 0);
+    }
+}
