@@ -6,6 +6,8 @@
 
 mod dial;
 mod race;
+mod pac;
+mod proxy;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -42,6 +44,16 @@ fn run(file: &str, kind: &str, case: &Value) -> Outcome {
         ("connect", "race") => race::connect(case),
         ("okhttp", "race") => race::upstream(case),
         ("bugs", "race") => race::report(case),
+        ("proxy", _) => proxy::run(kind, case),
+        (
+            "bugs",
+            "no_proxy" | "no_proxy_list" | "proxy_for_url" | "proxy_for_url_list" | "libproxy_ignore",
+        )
+        | (
+            "bugs",
+            "win_proxy_server" | "win_bypass" | "mac_exceptions" | "jvm_non_proxy_hosts" | "desktop_config",
+        )
+        | ("bugs", "pac" | "wpad_names") => proxy::run_bug(kind, case),
         _ => Outcome::Skip,
     }
 }

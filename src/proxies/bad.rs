@@ -1,0 +1,161 @@
+//! Proxies that failed lately: they go to the end of a selector's list for a while, never out of it.
+//!
+//! The route database postpones single routes; this table is about the proxy itself, when nothing behind it could
+//! be reached: its name, TCP or TLS to it, its SOCKS greeting. A proxy is marked only when a later entry of the
+//! same list worked, so being offline marks nothing. DIRECT is never marked, nothing is ever invented.
+
+use super::{Proxy, ProxyKind, ProxyList};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a proxy stays at the end of lists.
+pub const DEFAULT_PERIOD: Duration = Duration::from_secs(300);
+
+/// The table. Time is the caller's monotonic clock in milliseconds, so tests need no waiting.
+#[derive(Clone, Debug)]
+pub struct BadProxies {
+    period_ms: u64,
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    kind: ProxyKind,
+    host: String,
+    port: u16,
+    until_ms: u64,
+}
+
+/// One marked proxy, without credentials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marked {
+    /// What speaks there.
+    pub kind: ProxyKind,
+    /// Canonical host.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Milliseconds until it returns to its place.
+    pub remaining_ms: u64,
+}
+
+impl Default for BadProxies {
+    fn default() -> Self {
+        BadProxies::new(DEFAULT_PERIOD)
+    }
+}
+
+/// More are not kept; the one that returns first makes room.
+const LIMIT: usize = 1024;
+
+impl BadProxies {
+    /// A table that marks for `period`.
+    pub fn new(period: Duration) -> BadProxies {
+        BadProxies { period_ms: u64::try_from(period.as_millis()).unwrap_or(u64::MAX), entries: Vec::new() }
+    }
+
+    /// Marks a proxy for the table's period.
+    pub fn mark(&mut self, proxy: &Proxy, now_ms: u64) {
+        self.mark_for(proxy, now_ms, self.period_ms);
+    }
+
+    /// Marks a proxy; of two marks the one that ends later counts. DIRECT is never marked.
+    pub fn mark_for(&mut self, proxy: &Proxy, now_ms: u64, period_ms: u64) {
+        if proxy.kind == ProxyKind::Direct {
+            return;
+        }
+        let until_ms = now_ms.saturating_add(period_ms);
+        self.entries.retain(|entry| entry.until_ms > now_ms);
+        if let Some(known) = self.entries.iter_mut().find(|entry| entry.is(proxy)) {
+            known.until_ms = known.until_ms.max(until_ms);
+            return;
+        }
+        if self.entries.len() >= LIMIT {
+            let first = self.entries.iter().enumerate().min_by_key(|(_, entry)| entry.until_ms);
+            if let Some((index, _)) = first {
+                self.entries.swap_remove(index);
+            }
+        }
+        self.entries.push(Entry { kind: proxy.kind, host: proxy.host.clone(), port: proxy.port, until_ms });
+    }
+
+    /// True while the proxy is marked.
+    pub fn is_bad(&self, proxy: &Proxy, now_ms: u64) -> bool {
+        self.entries.iter().any(|entry| entry.until_ms > now_ms && entry.is(proxy))
+    }
+
+    /// The list with marked proxies behind the others, order kept otherwise; the same list when none is marked.
+    pub fn reorder(&self, list: &ProxyList, now_ms: u64) -> ProxyList {
+        let is_bad = |proxy: &&Proxy| self.is_bad(proxy, now_ms);
+        if self.entries.is_empty() || !list.iter().any(|proxy| is_bad(&proxy)) {
+            return list.clone();
+        }
+        let good = list.iter().filter(|proxy| !is_bad(proxy));
+        Arc::from_iter(good.chain(list.iter().filter(is_bad)).cloned().collect::<Vec<_>>())
+    }
+
+    /// Forgets everything: the network changed, or the configuration was read again.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    /// What is marked now.
+    pub fn snapshot(&self, now_ms: u64) -> Vec<Marked> {
+        let live = self.entries.iter().filter(|entry| entry.until_ms > now_ms);
+        let marked = live.map(|entry| Marked {
+            kind: entry.kind,
+            host: entry.host.clone(),
+            port: entry.port,
+            remaining_ms: entry.until_ms - now_ms,
+        });
+        marked.collect()
+    }
+}
+
+impl Entry {
+    fn is(&self, proxy: &Proxy) -> bool {
+        self.kind == proxy.kind && self.port == proxy.port && self.host == proxy.host
+    }
+}
+
+/// What happened to the entries of one list, held back until one of them works.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    list: ProxyList,
+    failed: Vec<usize>,
+}
+
+impl Trial {
+    /// A trial of a list in the order it is tried.
+    pub fn new(list: ProxyList) -> Trial {
+        Trial { list, failed: Vec::new() }
+    }
+
+    /// This proxy itself failed: nothing behind it could be asked. Refusals of the target and cancelled attempts
+    /// do not belong here.
+    pub fn failed(&mut self, proxy: &Proxy) {
+        if let Some(index) = self.list.iter().position(|entry| same(entry, proxy))
+            && !self.failed.contains(&index)
+        {
+            self.failed.push(index);
+        }
+    }
+
+    /// This proxy worked: those that failed before it are marked. A list that begins with DIRECT marks nothing,
+    /// its later entries are what a failed DIRECT fell back to.
+    pub fn worked(self, proxy: &Proxy, table: &mut BadProxies, now_ms: u64) {
+        let Some(good) = self.list.iter().position(|entry| same(entry, proxy)) else { return };
+        if self.list.first().is_some_and(|first| first.kind == ProxyKind::Direct) {
+            return;
+        }
+        for index in self.failed.into_iter().filter(|index| *index != good) {
+            if let Some(entry) = self.list.get(index) {
+                table.mark(entry, now_ms);
+            }
+        }
+    }
+}
+
+fn same(a: &Proxy, b: &Proxy) -> bool {
+    a.kind == b.kind && a.port == b.port && a.host == b.host
+}

@@ -1,0 +1,280 @@
+//! Proxies from the system's settings: the environment, GNOME, KDE, `/etc/sysconfig/proxy`.
+//!
+//! One source decides, the first that says anything; results are never mixed. Settings are read into a
+//! [`Snapshot`] by plain file reads when the host asks for it ([`Snapshot::read`]); a question only looks at the
+//! snapshot in force. No child process, no D-Bus, no settings library is loaded.
+
+mod gnome;
+mod gvdb;
+mod kde;
+mod sysconfig;
+
+use super::environment::{Environment, Table};
+use super::fixed::{Direct, Exceptions, PerScheme};
+use super::no_proxy::{Dialect, NoProxy};
+use super::value::{self, Credentials, Grammar, ProxyKind};
+use super::{Choice, ProxySelector, Target};
+use crate::error::{Error, Result, Status};
+use arc_swap::ArcSwap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Manual and automatic settings of a desktop, as text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Desktop {
+    /// The proxies below are in force.
+    pub manual: bool,
+    /// A proxy script is in force; empty with `discover` means WPAD.
+    pub script_url: String,
+    /// The script is to be discovered (WPAD).
+    pub discover: bool,
+    /// `host:port` or a URL; empty when there is none.
+    pub http: String,
+    /// For https targets; spoken to in HTTP.
+    pub https: String,
+    /// For ftp targets.
+    pub ftp: String,
+    /// SOCKS 5 for every scheme without its own entry.
+    pub socks: String,
+    /// User and password for the HTTP proxy.
+    pub credentials: Option<(String, String)>,
+    /// Hosts that are not proxied, comma separated.
+    pub exceptions: String,
+    /// The exceptions are the only hosts that are proxied.
+    pub reversed: bool,
+}
+
+impl Desktop {
+    /// The selector these settings describe. `E_INVALID_PROXY` when one of them cannot be read.
+    pub fn selector(&self) -> Result<Plan> {
+        if self.discover || !self.script_url.is_empty() {
+            return Ok(Plan::Script(self.script_url.clone()));
+        }
+        if !self.manual {
+            return Ok(Plan::Selector(Arc::new(Direct)));
+        }
+        let mut selector = PerScheme::new();
+        for (scheme, written) in [("http", &self.http), ("https", &self.https), ("ftp", &self.ftp)] {
+            if !written.is_empty() {
+                let mut proxy = value::parse(scheme, written, Grammar::default())?;
+                if let (true, Some((user, password)), None) =
+                    (scheme == "http", &self.credentials, &proxy.credentials)
+                {
+                    proxy.credentials = Some(Credentials { user: user.clone(), password: password.clone() });
+                }
+                selector.set(scheme, Arc::from([proxy]))?;
+            }
+        }
+        if !self.socks.is_empty() {
+            let bare = !self.socks.contains("://");
+            let written = if bare { format!("socks5h://{}", self.socks) } else { self.socks.clone() };
+            let mut proxy = value::parse("socks", &written, Grammar::default())?;
+            if proxy.kind == ProxyKind::Socks5 {
+                proxy.kind = ProxyKind::Socks5h;
+            }
+            selector.set_fallback(Arc::from([proxy]))?;
+        }
+        let list = Box::new(NoProxy::new(&self.exceptions, Dialect::Byway));
+        selector.set_exceptions(if self.reversed {
+            Exceptions::Only(list)
+        } else {
+            Exceptions::NoProxy(list)
+        });
+        Ok(Plan::Selector(Arc::new(selector)))
+    }
+}
+
+/// What settings want.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    /// This selector.
+    Selector(Arc<dyn ProxySelector>),
+    /// A proxy script from this URL; empty: discovered by WPAD. Fetching is the host's, see [`System::set_script`].
+    Script(String),
+}
+
+impl ProxySelector for Plan {
+    fn select(&self, target: &Target<'_>) -> Result<Choice> {
+        match self {
+            Plan::Selector(selector) => selector.select(target),
+            Plan::Script(url) => {
+                let what = if url.is_empty() { "a discovered script (WPAD)" } else { "a script" };
+                let why = format!("the system's settings name {what} that was not handed in");
+                Err(Error::new(Status::E_PAC, why).subject(url.as_str()))
+            }
+        }
+    }
+}
+
+/// Where settings are looked for. Every path may point elsewhere, for tests and for other users' settings.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// `XDG_CURRENT_DESKTOP`: which desktop's settings count; empty: those that exist, GNOME first.
+    pub desktop: String,
+    /// dconf's database, usually `~/.config/dconf/user`.
+    pub dconf: Option<PathBuf>,
+    /// GLib's keyfile settings, used in sandboxes: `~/.config/glib-2.0/settings/keyfile`.
+    pub keyfile: Option<PathBuf>,
+    /// KDE's `~/.config/kioslaverc`.
+    pub kioslaverc: Option<PathBuf>,
+    /// `/etc/sysconfig/proxy`.
+    pub sysconfig: Option<PathBuf>,
+}
+
+impl Places {
+    /// The usual places below a home directory; `config` is `XDG_CONFIG_HOME` when that is set.
+    pub fn usual(home: &Path, config: Option<&Path>, desktop: &str) -> Places {
+        let config = config.map_or_else(|| home.join(".config"), Path::to_path_buf);
+        Places {
+            desktop: desktop.to_owned(),
+            dconf: Some(config.join("dconf/user")),
+            keyfile: Some(config.join("glib-2.0/settings/keyfile")),
+            kioslaverc: Some(config.join("kioslaverc")),
+            sysconfig: Some("/etc/sysconfig/proxy".into()),
+        }
+    }
+}
+
+/// Settings as they were when read, with the name of the source that decided.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    source: &'static str,
+    plan: Plan,
+}
+
+/// Larger settings files are refused.
+const LIMIT: u64 = 4 << 20;
+
+impl Snapshot {
+    /// Reads the settings: the environment if it names a proxy, else the desktop's, else `/etc/sysconfig/proxy`,
+    /// else DIRECT. A file that does not exist says nothing; one that cannot be read or understood is an error.
+    pub fn read(environment: &Table, places: &Places) -> Result<Snapshot> {
+        if environment.names_a_proxy() {
+            let selector = Environment::new(environment, Dialect::Byway);
+            return Ok(Snapshot { source: "environment", plan: Plan::Selector(Arc::new(selector)) });
+        }
+        let is = |name: &str| places.desktop.split(':').any(|part| part.eq_ignore_ascii_case(name));
+        let kde_only = is("KDE");
+        let gnome_only = ["GNOME", "Unity", "X-Cinnamon", "Cinnamon", "MATE", "XFCE", "Budgie", "Pantheon"]
+            .iter()
+            .any(|name| is(name));
+        if !kde_only && let Some(desktop) = gnome::read(places)? {
+            return Ok(Snapshot { source: "GNOME", plan: desktop.selector()? });
+        }
+        if !gnome_only && let Some(text) = read_text(places.kioslaverc.as_deref())? {
+            match kde::read(&text)? {
+                Some(kde::Settings::Desktop(desktop)) => {
+                    return Ok(Snapshot { source: "KDE", plan: desktop.selector()? });
+                }
+                // "Use the system's environment" names variables the environment does not have.
+                Some(kde::Settings::Environment) | None => {}
+            }
+        }
+        if let Some(text) = read_text(places.sysconfig.as_deref())?
+            && let Some(table) = sysconfig::read(&text)
+        {
+            let selector = Environment::new(&table, Dialect::Byway);
+            return Ok(Snapshot { source: "/etc/sysconfig/proxy", plan: Plan::Selector(Arc::new(selector)) });
+        }
+        Ok(Snapshot { source: "nothing", plan: Plan::Selector(Arc::new(Direct)) })
+    }
+
+    /// Which source decided.
+    pub fn source(&self) -> &'static str {
+        self.source
+    }
+
+    /// What the settings want.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+fn read_bytes(path: Option<&Path>) -> Result<Option<Vec<u8>>> {
+    let Some(path) = path else { return Ok(None) };
+    let failed = |error: std::io::Error| {
+        Error::new(Status::E_OS, format!("cannot be read: {error}"))
+            .subject(path.display().to_string())
+            .os(error.raw_os_error().unwrap_or(0))
+    };
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+        Ok(data) if data.len() > LIMIT => {
+            return Err(Error::new(Status::E_LIMIT, "larger than 4 MiB").subject(path.display().to_string()));
+        }
+        Ok(data) if !data.is_file() => return Ok(None),
+        Ok(_) => {}
+    }
+    std::fs::read(path).map(Some).map_err(failed)
+}
+
+fn read_text(path: Option<&Path>) -> Result<Option<String>> {
+    let Some(bytes) = read_bytes(path)? else { return Ok(None) };
+    String::from_utf8(bytes).map(Some).map_err(|_| {
+        let subject = path.map(|path| path.display().to_string()).unwrap_or_default();
+        Error::new(Status::E_UTF8, "not UTF-8").subject(subject)
+    })
+}
+
+/// The selector over a snapshot; the host refreshes it, readers never wait.
+#[derive(Debug)]
+pub struct System {
+    snapshot: ArcSwap<Snapshot>,
+}
+
+impl System {
+    /// A selector over a snapshot.
+    pub fn new(snapshot: Snapshot) -> System {
+        System { snapshot: ArcSwap::from_pointee(snapshot) }
+    }
+
+    /// Puts a newer snapshot in force.
+    pub fn refresh(&self, snapshot: Snapshot) {
+        self.snapshot.store(Arc::new(snapshot));
+    }
+
+    /// The snapshot in force.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// The URL of the script the settings name, if they name one; empty when it is to be discovered.
+    pub fn wants_script(&self) -> Option<String> {
+        match &self.snapshot.load().plan {
+            Plan::Script(url) => Some(url.clone()),
+            Plan::Selector(_) => None,
+        }
+    }
+
+    /// Hands in the selector for the script from [`System::wants_script`]. `E_STATE` when the settings want no
+    /// script, or another one, by now.
+    pub fn set_script(&self, url: &str, selector: Arc<dyn ProxySelector>) -> Result<()> {
+        let now = self.snapshot.load_full();
+        match &now.plan {
+            Plan::Script(wanted) if wanted == url => {
+                self.refresh(Snapshot { source: now.source, plan: Plan::Selector(selector) });
+                Ok(())
+            }
+            _ => Err(Error::new(Status::E_STATE, "the settings do not name this script").subject(url)),
+        }
+    }
+}
+
+impl ProxySelector for System {
+    fn select(&self, target: &Target<'_>) -> Result<Choice> {
+        self.snapshot.load().plan.select(target)
+    }
+
+    fn diagnostics(&self) -> Vec<String> {
+        let snapshot = self.snapshot.load();
+        let mut lines = vec![format!("settings from {}", snapshot.source)];
+        if let Plan::Selector(selector) = &snapshot.plan {
+            lines.extend(selector.diagnostics());
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests;
