@@ -5,9 +5,9 @@
 #![allow(clippy::print_stdout, clippy::panic, clippy::unwrap_used, clippy::expect_used)]
 
 mod dial;
-mod race;
 mod pac;
 mod proxy;
+mod race;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
