@@ -7,6 +7,8 @@ pub mod invocation;
 pub mod live;
 pub mod program;
 pub mod reference;
+pub mod router;
 mod selection;
 pub mod snapshot;
+pub mod store;
 pub mod url;

@@ -2,11 +2,14 @@
 //!
 //! The oracle of the compiled engine's tests, and what explanations are made with.
 
+use std::borrow::Cow;
+
 use super::invocation::{Invocation, as_text};
 use super::program::{
-    Affinity, CallTest, Condition, Destinations, Equal, FailoverClaim, Fallback, Firing, Program, RowTest,
-    Step, Tag, TagRule, TagSet, Then,
+    Affinity, CallTest, Column, Condition, Destinations, Equal, FailoverClaim, Fallback, Firing, Program,
+    RowTest, Step, Tag, TagRule, TagSet, Then,
 };
+use super::snapshot::Invokers;
 use super::url::Url;
 
 /// Where random draws come from: called with the sum of weights, answers a number below it.
@@ -27,16 +30,60 @@ pub fn call_passes(test: &CallTest, call: &Invocation<'_>) -> bool {
     }
 }
 
+/// Invokers as this module sees them: rows with columns.
+pub trait Table {
+    /// Number of rows.
+    fn rows(&self) -> usize;
+
+    /// What a column holds in a row; `None` when absent or out of range.
+    fn value(&self, row: usize, column: &Column) -> Option<Cow<'_, str>>;
+
+    /// True when the row is selected.
+    fn passes(&self, row: usize, test: &RowTest) -> bool {
+        match test {
+            RowTest::Any => true,
+            RowTest::Never => false,
+            RowTest::Value(column, test) => test.test(self.value(row, column).as_deref()),
+            RowTest::Not(inner) => !self.passes(row, inner),
+            RowTest::AllOf(list) => list.iter().all(|inner| self.passes(row, inner)),
+            RowTest::AnyOf(list) => list.iter().any(|inner| self.passes(row, inner)),
+        }
+    }
+}
+
+impl Table for [Url] {
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn value(&self, row: usize, column: &Column) -> Option<Cow<'_, str>> {
+        self.get(row)?.column(column)
+    }
+}
+
+impl Table for Vec<Url> {
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn value(&self, row: usize, column: &Column) -> Option<Cow<'_, str>> {
+        self.get(row)?.column(column)
+    }
+}
+
+impl Table for Invokers {
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn value(&self, row: usize, column: &Column) -> Option<Cow<'_, str>> {
+        self.column(row, column)
+    }
+}
+
 /// True when the invoker is selected.
 pub fn row_passes(test: &RowTest, invoker: &Url) -> bool {
-    match test {
-        RowTest::Any => true,
-        RowTest::Never => false,
-        RowTest::Value(column, test) => test.test(invoker.column(column).as_deref()),
-        RowTest::Not(inner) => !row_passes(inner, invoker),
-        RowTest::AllOf(list) => list.iter().all(|inner| row_passes(inner, invoker)),
-        RowTest::AnyOf(list) => list.iter().any(|inner| row_passes(inner, invoker)),
-    }
+    std::slice::from_ref(invoker).passes(0, test)
 }
 
 /// The hash behind [`Destinations::hash_key`]: FNV-1a, 64 bit, then mixed so that every bit counts. Fixed for
@@ -73,16 +120,16 @@ pub(crate) fn draw_total(weights: impl Iterator<Item = u32> + Clone) -> u64 {
 }
 
 /// One run of a program: all invokers, the call, the source of draws.
-pub struct Run<'a, 'd> {
+pub struct Run<'a, 'd, T: Table + ?Sized> {
     /// The whole list; rows are indices into it.
-    pub invokers: &'a [Url],
+    pub invokers: &'a T,
     /// The call.
     pub call: &'a Invocation<'a>,
     /// Answers draws.
     pub draw: Draw<'d>,
 }
 
-impl Run<'_, '_> {
+impl<T: Table + ?Sized> Run<'_, '_, T> {
     /// The rows that the program leaves of `list`, in its order.
     pub fn program(&mut self, program: &Program, list: Vec<usize>) -> Vec<usize> {
         let input = list.clone();
@@ -117,8 +164,7 @@ impl Run<'_, '_> {
     }
 
     fn keep(&self, list: &[usize], test: &RowTest) -> Vec<usize> {
-        let passes = |row: &usize| self.invokers.get(*row).is_some_and(|url| row_passes(test, url));
-        list.iter().copied().filter(passes).collect()
+        list.iter().copied().filter(|row| self.invokers.passes(*row, test)).collect()
     }
 
     fn condition(&mut self, condition: &Condition, list: Vec<usize>, own_fallback: bool) -> Vec<usize> {
@@ -158,11 +204,8 @@ impl Run<'_, '_> {
         let insists = call_passes(&tag.force, self.call);
         let wanted = requested_tag(tag, self.call);
         let with_static = |run: &Self, wanted: &str| -> Vec<usize> {
-            let same = |row: &usize| {
-                run.invokers
-                    .get(*row)
-                    .is_some_and(|url| url.column(&tag.column).is_some_and(|value| value == wanted))
-            };
+            let same =
+                |row: &usize| run.invokers.value(*row, &tag.column).is_some_and(|value| value == wanted);
             list.iter().copied().filter(same).collect()
         };
         let Some(rule) = &tag.rule else {
@@ -197,7 +240,8 @@ impl Run<'_, '_> {
         let find = |name: &str| {
             rule.sets.iter().find(|set| {
                 &*set.name == name
-                    && (!set.gone_when_empty || self.invokers.iter().any(|url| row_passes(&set.rows, url)))
+                    && (!set.gone_when_empty
+                        || (0..self.invokers.rows()).any(|row| self.invokers.passes(row, &set.rows)))
             })
         };
         if insists || !rule.levels {
@@ -221,11 +265,8 @@ impl Run<'_, '_> {
     fn equal(&mut self, equal: &Equal, list: Vec<usize>) -> Vec<usize> {
         let Some(wanted) = self.call.value(&equal.key).filter(|value| !value.is_empty()) else { return list };
         let wanted = as_text(wanted);
-        let same = |row: &usize| {
-            self.invokers
-                .get(*row)
-                .is_some_and(|url| url.column(&equal.column).is_some_and(|value| value == wanted))
-        };
+        let same =
+            |row: &usize| self.invokers.value(*row, &equal.column).is_some_and(|value| value == wanted);
         let kept: Vec<usize> = list.iter().copied().filter(same).collect();
         if kept.is_empty() && !equal.force { list } else { kept }
     }

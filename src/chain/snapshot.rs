@@ -17,7 +17,7 @@ use super::bits::{Bits, RowSet};
 use super::column::{ABSENT, ColumnData, Dictionary, Ids, fill};
 use super::hash;
 use super::live::{Kind, Live};
-use super::program::{Column, RowTest, Shape, Test};
+use super::program::{Column, Shape, Test};
 use super::selection::SelectionCache;
 use super::url::Parts;
 use crate::error::{Error, Result, Source, Status};
@@ -287,18 +287,6 @@ impl Invokers {
             return RowSet::none(self.rows);
         }
         RowSet::from_list(self.rows, (0..self.rows as u32).filter(same).collect())
-    }
-
-    /// True when one row passes a test.
-    pub(crate) fn row_passes(&self, row: usize, test: &RowTest) -> bool {
-        match test {
-            RowTest::Any => true,
-            RowTest::Never => false,
-            RowTest::Value(column, test) => test.test(self.column(row, column).as_deref()),
-            RowTest::Not(inner) => !self.row_passes(row, inner),
-            RowTest::AllOf(list) => list.iter().all(|inner| self.row_passes(row, inner)),
-            RowTest::AnyOf(list) => list.iter().any(|inner| self.row_passes(row, inner)),
-        }
     }
 
     /// Bytes on the heap for columns and tags; URL texts and cached selections not counted.
