@@ -6,6 +6,7 @@
 
 mod dial;
 mod pac;
+mod pick;
 mod proxy;
 mod race;
 
@@ -54,6 +55,12 @@ fn run(file: &str, kind: &str, case: &Value) -> Outcome {
             "win_proxy_server" | "win_bypass" | "mac_exceptions" | "jvm_non_proxy_hosts" | "desktop_config",
         )
         | ("bugs", "pac" | "wpad_names") => proxy::run_bug(kind, case),
+        ("dubbo_chain", "lb") => pick::balance(case),
+        ("dubbo_chain", "lb-warmup") => pick::warmup(case),
+        ("dubbo_chain", "lb-weight") => pick::weight(case),
+        ("dubbo_chain", "sticky") => pick::sticky(case),
+        ("dubbo_chain", "cluster-select") => pick::select(case),
+        ("dubbo_chain", "directory") => pick::directory(case),
         _ => Outcome::Skip,
     }
 }

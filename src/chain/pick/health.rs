@@ -120,7 +120,7 @@ mod tests {
         assert!(!health.invalidate(9) && !health.disable(9) && !health.recover(1));
         assert!(health.disable(1) && !health.disable(1) && !health.invalidate(1));
         assert!(health.invalidate(2) && !health.invalidate(2));
-        assert_eq!(health.serving(), []);
+        assert!(health.serving().is_empty());
         // Found available again, but switched off all the same.
         assert!(health.disable(2));
         assert_eq!(health.check(&mut Stream::seeded(1), |_| true), 0);
