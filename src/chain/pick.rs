@@ -1,6 +1,6 @@
 //! Picking one provider out of a routing result.
 //!
-//! [`pick`] chooses from [`Candidates`], which may be a bit set or a list of rows; it never copies them and, once a
+//! [`Picker::pick`] chooses from [`Candidates`], which may be a bit set or a list of rows; it never copies them and, once a
 //! method has been seen on a list, never allocates. What it needs to know about the providers (weights, warm-up,
 //! algorithm, hash rings) is computed when the list changes and kept in a [`Plan`]. What must survive a change of
 //! list (calls in flight, response times, turns) is kept in the engine's [`CallStats`] and follows the host's tag.
