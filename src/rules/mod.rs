@@ -1,1 +1,176 @@
-//! Rule languages: one file each, text to program.
+//! Rule languages: text to program.
+//!
+//! A rule text arrives under a key such as `com.foo.Bar:1.0.0:.condition-router`. Its suffix names the
+//! [`RuleKind`], the registry of everything this room can read: a kind is one row there, with its reader, its
+//! printer and its lowering onto [`crate::chain::program`].
+//!
+//! | file | subject |
+//! |---|---|
+//! | [`dialect`] | the one table of what differs between Dubbo Java 3.3, 2.7, dubbo-go and byway; rule keys |
+//! | [`yaml`], [`report`] | YAML with places; problems with places |
+//! | [`header`] | what all rule files share |
+//! | [`expression`], [`pattern`] | condition strings and their values |
+//! | [`condition`], [`destination`] | condition rules: files v3.0 and v3.1, static ones from URLs |
+//! | [`affinity`], [`tag`], [`string_match`], [`mock`] | the other kinds |
+//! | [`ip`], [`java_ip`] | IP expressions: ours, and Dubbo's own answers |
+//! | [`slot`] | one key's rule through its updates |
+//! | [`lower`] | rules to programs |
+//! | `lint` | every problem of a text, with line and column |
+
+pub mod affinity;
+pub mod condition;
+pub mod destination;
+pub mod dialect;
+pub mod expression;
+pub mod header;
+pub mod ip;
+pub mod java_ip;
+pub mod lower;
+pub mod mock;
+pub mod pattern;
+mod print;
+pub mod report;
+pub mod slot;
+pub mod string_match;
+pub mod tag;
+pub mod yaml;
+
+use crate::error::{Error, Result};
+use affinity::AffinityRule;
+use condition::{ConditionRule, Document};
+use dialect::Dialect;
+use header::Family;
+use report::{Problem, Report};
+use tag::TagRule;
+
+/// The rule languages. Numbers are fixed for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(i32)]
+pub enum RuleKind {
+    /// Conditions of a service, application or provider application.
+    Condition = 0,
+    /// Tags of a provider application.
+    Tag = 1,
+    /// Affinity of a service or provider application.
+    Affinity = 2,
+}
+
+impl RuleKind {
+    /// Every kind.
+    pub const ALL: [RuleKind; 3] = [RuleKind::Condition, RuleKind::Tag, RuleKind::Affinity];
+
+    /// What keys of this kind end with.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            RuleKind::Condition => ".condition-router",
+            RuleKind::Tag => ".tag-router",
+            RuleKind::Affinity => ".affinity-router",
+        }
+    }
+
+    /// The kind of a key, and the key without its suffix.
+    pub fn of_key(key: &str) -> Option<(RuleKind, &str)> {
+        RuleKind::ALL.into_iter().find_map(|kind| Some((kind, key.strip_suffix(kind.suffix())?)))
+    }
+
+    /// The kind of a number from a host.
+    pub fn from_number(number: i32) -> Option<RuleKind> {
+        RuleKind::ALL.into_iter().find(|&kind| kind as i32 == number)
+    }
+}
+
+/// A rule of any kind.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rule {
+    /// Conditions.
+    Condition(ConditionRule),
+    /// Tags.
+    Tag(TagRule),
+    /// Affinity.
+    Affinity(AffinityRule),
+}
+
+impl Rule {
+    /// The fields every rule has.
+    pub fn header(&self) -> &header::Header {
+        match self {
+            Rule::Condition(rule) => &rule.header,
+            Rule::Tag(rule) => &rule.header,
+            Rule::Affinity(rule) => &rule.header,
+        }
+    }
+
+    /// Whether it does anything.
+    pub fn in_force(&self) -> bool {
+        match self {
+            Rule::Condition(rule) => rule.in_force(),
+            Rule::Tag(rule) => rule.in_force(),
+            Rule::Affinity(rule) => rule.in_force(),
+        }
+    }
+
+    /// The rule as a text that reads back as the same rule.
+    pub fn to_yaml(&self) -> String {
+        match self {
+            Rule::Condition(rule) => rule.to_yaml(),
+            Rule::Tag(rule) => rule.to_yaml(),
+            Rule::Affinity(rule) => rule.to_yaml(),
+        }
+    }
+}
+
+/// What a text is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// The rule; `None` for a text without content, and after errors.
+    pub rule: Option<Rule>,
+    /// The schema of a condition rule, known once its YAML is read, even if an expression in it is wrong.
+    pub family: Option<Family>,
+    /// Everything noticed, in text order; an error among it refuses the text.
+    pub problems: Vec<Problem>,
+    /// The first error, the others its causes.
+    pub error: Option<Error>,
+}
+
+/// Reads a text of a kind. A [`Rule`] that is not [`Rule::in_force`] is a text that switches the rule off.
+pub fn read(kind: RuleKind, dialect: Dialect, text: &str) -> Reading {
+    read_with(kind, dialect, text, false)
+}
+
+/// [`read`], with the expressions of disabled rules looked at too if asked.
+pub(crate) fn read_with(kind: RuleKind, dialect: Dialect, text: &str, disabled_too: bool) -> Reading {
+    let mut report = Report::new(text);
+    let mut family = None;
+    let node = yaml::read(text, &mut report);
+    let rule = node.as_ref().and_then(|node| match kind {
+        RuleKind::Condition => {
+            let document = Document::read(node, dialect, &mut report)?;
+            family = Some(document.family);
+            if document.family == Family::Unknown {
+                report.warning(node.offset, "this configVersion is newer than the dialect knows; the text is no rule");
+                return None;
+            }
+            document.build(dialect, disabled_too, &mut report).map(Rule::Condition)
+        }
+        RuleKind::Tag => TagRule::read(node, dialect, &mut report).map(Rule::Tag),
+        RuleKind::Affinity => AffinityRule::read(node, dialect, &mut report).map(Rule::Affinity),
+    });
+    if node.is_none() && !report.failed() && !dialect.table().empty_text_is_no_rule {
+        report.error(0, "the text is empty; to remove a rule, remove its key");
+    }
+    let error = report.to_error();
+    let rule = if error.is_some() { None } else { rule };
+    Reading { rule, family, error, problems: report.into_problems() }
+}
+
+/// Reads a text of a kind that must be a rule or nothing.
+///
+/// # Errors
+/// `E_RULE` with line and column; further errors are its causes.
+pub fn parse(kind: RuleKind, dialect: Dialect, text: &str) -> Result<Option<Rule>> {
+    let reading = read(kind, dialect, text);
+    match reading.error {
+        Some(error) => Err(error),
+        None => Ok(reading.rule),
+    }
+}
