@@ -4,11 +4,16 @@
 //! counted and named, never passed over in silence.
 #![allow(clippy::print_stdout, clippy::panic, clippy::unwrap_used, clippy::expect_used)]
 
+mod condition;
 mod dial;
 mod pac;
 mod pick;
 mod proxy;
 mod race;
+mod routing;
+
+#[path = "../naive/mod.rs"]
+mod naive;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -34,6 +39,12 @@ impl Outcome {
 /// Runs one case of one file; the file's stem tells kinds of the same name apart.
 fn run(file: &str, kind: &str, case: &Value) -> Outcome {
     match (file, kind) {
+        ("dubbo_condition", "condition") => condition::run(case),
+        (
+            "bugs",
+            "condition_when" | "condition_when_list" | "condition_route" | "condition_config" | "rule_parse_list"
+            | "affinity" | "rule_keys",
+        ) => condition::report(kind, case),
         ("connect", "socks") => dial::socks(case),
         ("connect", "connect") => dial::connect(case),
         ("connect" | "bugs", "connect_request") => dial::connect_request(case),

@@ -1,0 +1,142 @@
+//! Routing a case through every engine there is: the naive reference, and the programs that rules are lowered to.
+
+use crate::Outcome;
+use crate::naive::{Call, TagWay, World, url::Url};
+use byway::rules::dialect::Dialect;
+use byway::rules::expression::Condition;
+use byway::rules::{Rule, RuleKind};
+use serde_json::{Value, json};
+
+/// The dialect of an implementation's name in a case.
+pub fn dialect_of(name: &str) -> Option<Dialect> {
+    match name {
+        "dubbo-3.3" | "dubbo-3.3.6" | "dubbo-3" => Some(Dialect::Dubbo3),
+        name => Dialect::named(name),
+    }
+}
+
+/// URL texts of a case's invokers, which are texts or objects with a `url`.
+pub fn invokers_of(value: &Value) -> Vec<String> {
+    let url = |one: &Value| one.as_str().or_else(|| one["url"].as_str()).unwrap_or_default().to_owned();
+    value.as_array().into_iter().flatten().map(url).collect()
+}
+
+/// One router of a chain.
+#[derive(Clone, Copy)]
+pub enum Router<'r> {
+    /// The router of a kind, with the rule in force.
+    Rule(Option<&'r Rule>, RuleKind),
+    /// The mock selector.
+    Mock,
+}
+
+/// What came of routing.
+pub struct Got {
+    pub rows: Vec<usize>,
+    /// How a tag decision went.
+    pub way: Option<TagWay>,
+    /// Engines that answered otherwise, in words.
+    pub disagree: Option<String>,
+}
+
+impl Got {
+    /// Compares with a list of indices, and the engines with each other.
+    pub fn expect(&self, want: &Value) -> Outcome {
+        match &self.disagree {
+            Some(why) => Outcome::Fail(why.clone()),
+            None => Outcome::equal(json!(self.rows), want.clone()),
+        }
+    }
+}
+
+/// Routes the whole list once. Draws answer 0.
+pub fn route_all(
+    router: Router<'_>,
+    dialect: Dialect,
+    consumer: &str,
+    invokers: &[String],
+    call: Option<&Call>,
+) -> Got {
+    let urls: Vec<Url> = invokers.iter().map(|text| Url::parse(text, dialect)).collect();
+    let world = World::new(dialect, consumer, &urls, call);
+    let (rows, way) = naive(router, &world, &mut |_| 0);
+    Got { rows, way, disagree: None }
+}
+
+fn naive(router: Router<'_>, world: &World<'_>, draws: &mut dyn FnMut(u64) -> u64) -> (Vec<usize>, Option<TagWay>) {
+    let list = world.all();
+    match router {
+        Router::Mock => (world.mock(list), None),
+        Router::Rule(Some(Rule::Condition(rule)), _) => (world.condition_rule(rule, list, draws), None),
+        Router::Rule(Some(Rule::Affinity(rule)), _) => (world.affinity_rule(rule, list), None),
+        Router::Rule(rule, RuleKind::Tag) => {
+            let rule = match rule {
+                Some(Rule::Tag(rule)) => Some(rule),
+                _ => None,
+            };
+            let (rows, way) = world.tag(rule, list);
+            (rows, Some(way))
+        }
+        Router::Rule(..) => (list, None),
+    }
+}
+
+/// Whether the left side of a rule text holds.
+pub fn when_all(text: &str, dialect: Dialect, consumer: &str, call: Option<&Call>) -> Result<bool, String> {
+    let (condition, faults) = Condition::parse(text, dialect);
+    let condition = condition.ok_or_else(|| format!("refused: {faults:?}"))?;
+    Ok(World::new(dialect, consumer, &[], call).when(&condition.when))
+}
+
+/// Draws `repeat` times with a fixed seed and compares the shares: within five standard deviations, and exactly
+/// where nothing is left to chance.
+#[allow(clippy::too_many_arguments)]
+pub fn distribution(
+    router: Router<'_>,
+    dialect: Dialect,
+    consumer: &str,
+    invokers: &[String],
+    call: Option<&Call>,
+    repeat: u64,
+    outcomes: &[Value],
+    share: &str,
+) -> Outcome {
+    let urls: Vec<Url> = invokers.iter().map(|text| Url::parse(text, dialect)).collect();
+    let world = World::new(dialect, consumer, &urls, call);
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut counts = vec![0u64; outcomes.len()];
+    for _ in 0..repeat {
+        let (rows, _) = naive(router, &world, &mut |total| random.below(total));
+        let Some(at) = outcomes.iter().position(|outcome| outcome["indices"] == json!(rows)) else {
+            return Outcome::Fail(format!("{rows:?} is none of the outcomes"));
+        };
+        counts[at] += 1;
+    }
+    for (count, outcome) in counts.iter().zip(outcomes) {
+        let p = outcome[share].as_f64().unwrap_or(f64::NAN);
+        let expected = p * repeat as f64;
+        let slack = 5.0 * (repeat as f64 * p * (1.0 - p)).max(0.0).sqrt() + 1e-6 * repeat as f64;
+        if (*count as f64 - expected).abs() > slack {
+            return Outcome::Fail(format!("{} of {repeat} draws, expected {expected} +- {slack:.0}: {outcome}", count));
+        }
+    }
+    Outcome::Pass
+}
+
+/// SplitMix64, seeded: tests must not depend on the day.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform below `bound`; the bias of a 64-bit modulus is beyond what these tests can see.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        if bound == 0 { 0 } else { self.next() % bound }
+    }
+}
