@@ -25,7 +25,9 @@ impl AffinityRule {
         let before = report.errors();
         let fields = Fields::of(node, "an affinity rule", &[&HEADER, &["affinityAware"]], dialect, report)?;
         let mut header = fields.header(table.enabled_default_v31, report);
-        if table.affinity_wants_v31 && !header.version.as_deref().is_some_and(|version| version.starts_with("v3.1")) {
+        if table.affinity_wants_v31
+            && !header.version.as_deref().is_some_and(|version| version.starts_with("v3.1"))
+        {
             let message = match &header.version {
                 Some(version) => format!("affinity rules are configVersion v3.1; found '{version}'"),
                 None => "affinity rules must say configVersion: v3.1".to_owned(),
@@ -37,12 +39,17 @@ impl AffinityRule {
                 report.error(node.offset, "'affinityAware' with 'key' and 'ratio' is missing");
             }
             header.valid = false;
-            return (report.errors() == before).then(|| AffinityRule { header, key: String::new(), ratio: 0.0 });
+            return (report.errors() == before).then(|| AffinityRule {
+                header,
+                key: String::new(),
+                ratio: 0.0,
+            });
         };
         let aware = Fields::of(aware, "'affinityAware'", &[&["key", "ratio"]], dialect, report)?;
         let key = aware.text("key", report).unwrap_or_default();
         if key.is_empty() {
-            report.error(aware.place("key"), "'key' of affinityAware is empty; it names the value to compare");
+            report
+                .error(aware.place("key"), "'key' of affinityAware is empty; it names the value to compare");
         }
         let ratio = match aware.get("ratio") {
             None => 0.0,

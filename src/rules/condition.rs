@@ -69,7 +69,10 @@ impl<'n> Document<'n> {
         if table.flags_required && family == Family::V30 {
             for name in ["force", "enabled"] {
                 if fields.get(name).is_none() {
-                    report.error(node.offset, format!("'{name}' is missing; dubbo-go's v3.0 rules must say it"));
+                    report.error(
+                        node.offset,
+                        format!("'{name}' is missing; dubbo-go's v3.0 rules must say it"),
+                    );
                 }
             }
         }
@@ -87,7 +90,8 @@ impl<'n> Document<'n> {
                     items.map(Items::V31)
                 }
                 Some(node) => {
-                    let message = format!("'conditions' must be a list of from and to; found {}", node.kind());
+                    let message =
+                        format!("'conditions' must be a list of from and to; found {}", node.kind());
                     report.error(node.offset, message);
                     None
                 }
@@ -108,7 +112,12 @@ impl<'n> Document<'n> {
     }
 
     /// Reads the expressions. A disabled rule's are not looked at, unless `disabled_too`.
-    pub fn build(&self, dialect: Dialect, disabled_too: bool, report: &mut Report<'_>) -> Option<ConditionRule> {
+    pub fn build(
+        &self,
+        dialect: Dialect,
+        disabled_too: bool,
+        report: &mut Report<'_>,
+    ) -> Option<ConditionRule> {
         let before = report.errors();
         let read = self.header.enabled || disabled_too;
         let conditions = match &self.items {
@@ -116,12 +125,18 @@ impl<'n> Document<'n> {
                 // dubbo-go overlooks conditions that say nothing at all; in Java they block everybody.
                 items
                     .iter()
-                    .filter(|raw| read && !(dialect == Dialect::DubboGo && raw.from.is_none() && raw.to.is_empty()))
+                    .filter(|raw| {
+                        read && !(dialect == Dialect::DubboGo && raw.from.is_none() && raw.to.is_empty())
+                    })
                     .filter_map(|raw| raw.build(dialect, report))
                     .collect(),
             ),
             Some(Items::V30(items)) => Conditions::V30(
-                items.iter().filter(|_| read).filter_map(|(node, text)| build_item(node, text, dialect, report)).collect(),
+                items
+                    .iter()
+                    .filter(|_| read)
+                    .filter_map(|(node, text)| build_item(node, text, dialect, report))
+                    .collect(),
             ),
             None => Conditions::V30(Vec::new()),
         };
@@ -156,7 +171,10 @@ fn item_text(item: &Node, dialect: Dialect, report: &mut Report<'_>) -> Option<S
         _ => None,
     };
     if text.is_none() {
-        report.error(item.offset, format!("a condition must be text such as \"a=b => c=d\"; found {}", item.kind()));
+        report.error(
+            item.offset,
+            format!("a condition must be text such as \"a=b => c=d\"; found {}", item.kind()),
+        );
     }
     text
 }
@@ -183,7 +201,11 @@ impl ConditionRule {
             }
             Conditions::V31(list) => {
                 for condition in list {
-                    let from = if condition.from.keys.is_empty() { String::new() } else { condition.from.to_string() };
+                    let from = if condition.from.keys.is_empty() {
+                        String::new()
+                    } else {
+                        condition.from.to_string()
+                    };
                     out.line("- from:");
                     out.field(3, "match", &from);
                     if let Some(key) = &condition.hash_key {
@@ -241,7 +263,9 @@ impl StaticRule {
             None => dialect.table().static_order,
             Some(text) => {
                 let order = text.parse::<i32>();
-                order.map(i64::from).map_err(|_| refused("priority", format!("'{text}' is not a whole number")))?
+                order
+                    .map(i64::from)
+                    .map_err(|_| refused("priority", format!("'{text}' is not a whole number")))?
             }
         };
         let header = Header {

@@ -61,7 +61,11 @@ const DRAFT: [&str; 4] = ["priority", "trafficDisable", "force", "ratio"];
 
 impl<'n> RawCondition<'n> {
     /// Reads one item of `conditions`.
-    pub(super) fn read(node: &'n Node, dialect: Dialect, report: &mut Report<'_>) -> Option<RawCondition<'n>> {
+    pub(super) fn read(
+        node: &'n Node,
+        dialect: Dialect,
+        report: &mut Report<'_>,
+    ) -> Option<RawCondition<'n>> {
         let extra: &[&str] = if dialect == Dialect::Byway { &["hashKey"] } else { &[] };
         let what = "a v3.1 condition";
         let fields = Fields::of(node, what, &[&["from", "to"], &DRAFT, extra], dialect, report)?;
@@ -73,12 +77,17 @@ impl<'n> RawCondition<'n> {
         }
         let from = match fields.get("from") {
             None => None,
-            Some(node) => Fields::of(node, "'from'", &[&["match"]], dialect, report)?.scalar("match", report)?,
+            Some(node) => {
+                Fields::of(node, "'from'", &[&["match"]], dialect, report)?.scalar("match", report)?
+            }
         };
         let mut to = Vec::new();
         if let Some(node) = fields.get("to") {
             let Value::List(items) = &node.value else {
-                report.error(node.offset, format!("'to' must be a list of destinations; found {}", node.kind()));
+                report.error(
+                    node.offset,
+                    format!("'to' must be a list of destinations; found {}", node.kind()),
+                );
                 return None;
             };
             for item in items {
@@ -137,13 +146,16 @@ impl<'n> RawDestination<'n> {
                     Ok(weight) => match u32::try_from(weight) {
                         Ok(weight) if weight > 0 => weight,
                         _ => {
-                            let message = format!("weight {weight} counts as {DEFAULT_WEIGHT}; leave the destination out");
+                            let message = format!(
+                                "weight {weight} counts as {DEFAULT_WEIGHT}; leave the destination out"
+                            );
                             report.warning(node.offset, message);
                             DEFAULT_WEIGHT
                         }
                     },
                     Err(_) => {
-                        report.error(node.offset, format!("weight '{text}' is not a whole number of 32 bits"));
+                        report
+                            .error(node.offset, format!("weight '{text}' is not a whole number of 32 bits"));
                         return None;
                     }
                 }

@@ -520,7 +520,13 @@ impl Dialect {
 /// The key under which a config centre holds a service's rules of a kind, for example
 /// `com.foo.Bar:1.0.0:g.condition-router`: both colons always, whatever is empty. `interface` is the consumer's
 /// `interface` parameter, else its path.
-pub fn service_rule_key(dialect: Dialect, kind: RuleKind, interface: &str, version: &str, group: &str) -> String {
+pub fn service_rule_key(
+    dialect: Dialect,
+    kind: RuleKind,
+    interface: &str,
+    version: &str,
+    group: &str,
+) -> String {
     let version = if dialect.table().zero_version_is_none && version == "0.0.0" { "" } else { version };
     format!("{interface}:{version}:{group}{}", kind.suffix())
 }

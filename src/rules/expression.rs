@@ -107,7 +107,12 @@ impl Condition {
     pub fn parse(text: &str, dialect: Dialect) -> Noted<Condition> {
         let mut scan = Scan { dialect, strip: false, faults: Vec::new(), cuts: Vec::new() };
         if text.trim_matches(java_space).is_empty() {
-            scan.fault(Severity::Error, FaultKind::Empty, 0, "the rule is empty; write `when => who`".to_owned());
+            scan.fault(
+                Severity::Error,
+                FaultKind::Empty,
+                0,
+                "the rule is empty; write `when => who`".to_owned(),
+            );
             return (None, scan.faults);
         }
         let stripped;
@@ -132,8 +137,11 @@ impl Condition {
         } else {
             scan.side(when_half, when_at, Side::When)
         };
-        let then =
-            if matches!(then_half, "" | "false") { None } else { Some(scan.side(then_half, then_at, Side::Then)) };
+        let then = if matches!(then_half, "" | "false") {
+            None
+        } else {
+            Some(scan.side(then_half, then_at, Side::Then))
+        };
         scan.finish(Condition { when, then })
     }
 }
@@ -144,8 +152,11 @@ impl Tests {
         let mut scan = Scan { dialect, strip: false, faults: Vec::new(), cuts: Vec::new() };
         let (half, at) = trimmed(text, 0);
         let word = dialect.table().false_destination == FalseDestination::Key;
-        let tests =
-            if half.is_empty() || (half == "true" && !word) { Tests::default() } else { scan.side(half, at, Side::When) };
+        let tests = if half.is_empty() || (half == "true" && !word) {
+            Tests::default()
+        } else {
+            scan.side(half, at, Side::When)
+        };
         scan.finish(tests)
     }
 
@@ -228,7 +239,8 @@ impl Scan {
             match token.separator {
                 "" | "&" => {
                     let name = self.key_name(token.content, content_at);
-                    let known = live.iter().copied().find(|&index| all.get(index).is_some_and(|k| k.name == name));
+                    let known =
+                        live.iter().copied().find(|&index| all.get(index).is_some_and(|k| k.name == name));
                     if let (Some(index), "&") = (known, token.separator) {
                         key = Some(index);
                         continue;
@@ -297,9 +309,10 @@ impl Scan {
 
     fn key_name(&mut self, content: &str, at: usize) -> String {
         let mut name = content;
-        while self.strip {
-            let Some(rest) = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)) else { break };
-            name = rest;
+        if self.strip {
+            while let Some(rest) = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)) {
+                name = rest;
+            }
         }
         if name.is_empty() {
             let message = format!("'{content}' is a prefix without a key");
@@ -313,7 +326,8 @@ impl Scan {
         if let Some(note) = note {
             self.fault(Severity::Warning, FaultKind::Other, at, note);
         } else if side == Side::Then && matches!(key, Key::Argument(_) | Key::Attachment(_)) {
-            let message = format!("'{name}' belongs to the call and has no value on the side of the providers");
+            let message =
+                format!("'{name}' belongs to the call and has no value on the side of the providers");
             self.fault(Severity::Warning, FaultKind::Other, at, message);
         }
         key
@@ -338,10 +352,11 @@ impl Scan {
 fn read_key(name: &str, dialect: Dialect) -> (Key, Option<String>) {
     let style = dialect.table().attachment_key;
     if style != AttachmentKey::Parameter && name.starts_with("attachments") {
-        let text = if style == AttachmentKey::CutAtDot { name.split('.').next().unwrap_or(name) } else { name };
-        let inner = text
-            .strip_prefix("attachments[")
-            .and_then(|rest| if style == AttachmentKey::Word { rest.split_once(']') } else { rest.rsplit_once(']') });
+        let text =
+            if style == AttachmentKey::CutAtDot { name.split('.').next().unwrap_or(name) } else { name };
+        let inner = text.strip_prefix("attachments[").and_then(|rest| {
+            if style == AttachmentKey::Word { rest.split_once(']') } else { rest.rsplit_once(']') }
+        });
         let word = |inner: &str| inner.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         return match inner {
             Some((inner, _)) if !inner.is_empty() && (style != AttachmentKey::Word || word(inner)) => {
@@ -352,12 +367,14 @@ fn read_key(name: &str, dialect: Dialect) -> (Key, Option<String>) {
     }
     if name.starts_with("arguments") {
         let text = name.split('.').next().unwrap_or(name);
-        let index = text.strip_prefix("arguments[").and_then(|rest| rest.split_once(']')).and_then(|(digits, _)| {
-            if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse().ok() } else { None }
-        });
+        let index =
+            text.strip_prefix("arguments[").and_then(|rest| rest.split_once(']')).and_then(|(digits, _)| {
+                if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse().ok() } else { None }
+            });
         return match index {
             Some(index) => {
-                let path = (text.len() < name.len()).then(|| format!("the path behind the argument in '{name}' is not looked at"));
+                let path = (text.len() < name.len())
+                    .then(|| format!("the path behind the argument in '{name}' is not looked at"));
                 (Key::Argument(index), path)
             }
             None => (Key::Malformed, Some(format!("'{name}' names no argument; write arguments[0]"))),
@@ -457,7 +474,8 @@ mod tests {
 
     #[test]
     fn a_prefix_is_taken_off_keys_only() {
-        let (condition, _) = Condition::parse("consumer.application=my-consumer.app => provider.host=a", Dialect::Byway);
+        let (condition, _) =
+            Condition::parse("consumer.application=my-consumer.app => provider.host=a", Dialect::Byway);
         assert_eq!(condition.unwrap().to_string(), "application=my-consumer.app => host=a");
         let (condition, _) = Condition::parse("consumer.application=my-consumer.app =>", Dialect::Dubbo3);
         assert_eq!(condition.unwrap().to_string(), "application=my-app =>");

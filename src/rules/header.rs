@@ -44,8 +44,18 @@ impl Default for Header {
 }
 
 /// Names of [`Header`]'s fields in a text.
-pub(super) const HEADER: [&str; 10] =
-    ["configVersion", "scope", "key", "force", "enabled", "runtime", "priority", "valid", "dynamic", "rawRule"];
+pub(super) const HEADER: [&str; 10] = [
+    "configVersion",
+    "scope",
+    "key",
+    "force",
+    "enabled",
+    "runtime",
+    "priority",
+    "valid",
+    "dynamic",
+    "rawRule",
+];
 
 /// Which schema a condition rule follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +103,10 @@ impl<'n> Fields<'n> {
             }
             entries.push((name, value));
             if !known.iter().any(|names| names.contains(&name)) {
-                let near = known.iter().flat_map(|names| names.iter()).find(|known| known.eq_ignore_ascii_case(name));
+                let near = known
+                    .iter()
+                    .flat_map(|names| names.iter())
+                    .find(|known| known.eq_ignore_ascii_case(name));
                 let hint = near.map(|near| format!("; '{near}' is meant?")).unwrap_or_default();
                 report.warning(key.offset, format!("'{name}' means nothing in {what}{hint}"));
             }
@@ -133,7 +146,10 @@ impl<'n> Fields<'n> {
             (value, Coercion::Java3) => {
                 let value = matches!(value, Value::Scalar(text, _) if text.eq_ignore_ascii_case("true"));
                 if !value {
-                    report.warning(node.offset, format!("'{name}' is not the word true and so counts as false"));
+                    report.warning(
+                        node.offset,
+                        format!("'{name}' is not the word true and so counts as false"),
+                    );
                 }
                 Some(value)
             }
@@ -150,11 +166,16 @@ impl<'n> Fields<'n> {
         let node = self.get(name)?;
         let number = match (&node.value, self.dialect.table().coercion) {
             (Value::Scalar(_, Meaning::Integer(value)), _) => i32::try_from(*value).ok(),
-            (Value::Scalar(text, Meaning::Text), Coercion::Strict | Coercion::Java3) => text.trim().parse().ok(),
+            (Value::Scalar(text, Meaning::Text), Coercion::Strict | Coercion::Java3) => {
+                text.trim().parse().ok()
+            }
             _ => None,
         };
         if number.is_none() {
-            report.error(node.offset, format!("'{name}' must be a whole number of 32 bits; found {}", node.kind()));
+            report.error(
+                node.offset,
+                format!("'{name}' must be a whole number of 32 bits; found {}", node.kind()),
+            );
         }
         number
     }
@@ -251,7 +272,8 @@ pub(super) fn place_in(node: &Node, content: &str, at: usize, text: &str) -> usi
             return base + at;
         }
     }
-    let word: String = content.get(at..).unwrap_or_default().chars().take_while(|c| !c.is_whitespace()).take(12).collect();
+    let word: String =
+        content.get(at..).unwrap_or_default().chars().take_while(|c| !c.is_whitespace()).take(12).collect();
     let inside = text.get(node.offset..node.end.max(node.offset)).unwrap_or_default();
     let found = if word.is_empty() { None } else { inside.find(word.as_str()) };
     node.offset + found.unwrap_or(0)

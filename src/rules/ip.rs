@@ -49,7 +49,9 @@ impl IpPattern {
         let (host, port) = split_port(text)?;
         let port = match port {
             None | Some("*") => None,
-            Some(port) => Some(port.parse().map_err(|_| format!("'{port}' is not a port (0 to 65535, or *)"))?),
+            Some(port) => {
+                Some(port.parse().map_err(|_| format!("'{port}' is not a port (0 to 65535, or *)"))?)
+            }
         };
         Ok(IpPattern { host: parse_host(host)?, port })
     }
@@ -100,7 +102,9 @@ impl IpPattern {
                 _ => false,
             },
             HostPattern::V6(parts) => match parse_ip(host) {
-                Some(IpAddr::V6(ip)) => parts.iter().zip(ip.segments()).all(|(part, group)| part.contains(group)),
+                Some(IpAddr::V6(ip)) => {
+                    parts.iter().zip(ip.segments()).all(|(part, group)| part.contains(group))
+                }
                 _ => false,
             },
             HostPattern::Between(low, high) => match (parse_ip(host), low, high) {
@@ -153,7 +157,9 @@ fn parse_host(text: &str) -> Result<HostPattern, String> {
         return Ok(HostPattern::Any);
     }
     if let Some((low, high)) = text.split_once('~') {
-        let end = |text: &str| parse_ip(text.trim()).ok_or_else(|| format!("'{}' is not an IP address", text.trim()));
+        let end = |text: &str| {
+            parse_ip(text.trim()).ok_or_else(|| format!("'{}' is not an IP address", text.trim()))
+        };
         let (low, high) = (end(low)?, end(high)?);
         if low.is_ipv4() != high.is_ipv4() {
             return Err(format!("the range {low}~{high} mixes IPv4 and IPv6"));
@@ -216,7 +222,9 @@ fn parse_v6(text: &str) -> Result<HostPattern, String> {
         };
     }
     let Ok(groups) = <[&str; 8]>::try_from(text.split(':').collect::<Vec<_>>()) else {
-        return Err(format!("'{text}' has a * or - and so needs all eight groups, as 234e:0:4567:0:0:0:3d:*"));
+        return Err(format!(
+            "'{text}' has a * or - and so needs all eight groups, as 234e:0:4567:0:0:0:3d:*"
+        ));
     };
     let mut out = [Part(0, u16::MAX); 8];
     for (slot, group) in out.iter_mut().zip(groups) {

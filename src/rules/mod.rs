@@ -147,7 +147,10 @@ pub(crate) fn read_with(kind: RuleKind, dialect: Dialect, text: &str, disabled_t
             let document = Document::read(node, dialect, &mut report)?;
             family = Some(document.family);
             if document.family == Family::Unknown {
-                report.warning(node.offset, "this configVersion is newer than the dialect knows; the text is no rule");
+                report.warning(
+                    node.offset,
+                    "this configVersion is newer than the dialect knows; the text is no rule",
+                );
                 return None;
             }
             document.build(dialect, disabled_too, &mut report).map(Rule::Condition)

@@ -107,7 +107,9 @@ impl Pattern {
         match self {
             Pattern::Any => true,
             Pattern::Exact(text) => value == text,
-            Pattern::HeadTail(head, tail) => value.starts_with(head.as_str()) && value.ends_with(tail.as_str()),
+            Pattern::HeadTail(head, tail) => {
+                value.starts_with(head.as_str()) && value.ends_with(tail.as_str())
+            }
             Pattern::Pieces(pieces) => pieces_match(pieces, value),
             Pattern::Range(range) => range.contains(value),
             Pattern::Ip(ip) => ip.matches_address(value),
@@ -185,9 +187,11 @@ impl Range {
     pub fn contains(&self, value: &str) -> bool {
         match *self {
             Range::Strict(low, high) => match strict_number(value) {
-                Some(value) => (i128::from(low)..=i128::from(high)).contains(&value)
-                    || (high == i64::MAX && value > i128::from(high))
-                    || (low == i64::MIN && value < i128::from(low)),
+                Some(value) => {
+                    (i128::from(low)..=i128::from(high)).contains(&value)
+                        || (high == i64::MAX && value > i128::from(high))
+                        || (low == i64::MIN && value < i128::from(low))
+                }
                 None => false,
             },
             Range::Java { low, high, default } => match java_number(value) {

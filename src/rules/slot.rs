@@ -52,7 +52,8 @@ impl Slot {
     /// The key was added or its text changed. `None` is a key without content.
     pub fn set(&mut self, text: Option<&str>) -> Change {
         let before = self.active.clone();
-        let Reading { rule, family, problems, error } = read(self.kind, self.dialect, text.unwrap_or_default());
+        let Reading { rule, family, problems, error } =
+            read(self.kind, self.dialect, text.unwrap_or_default());
         let rule = rule.map(Arc::new);
         match self.dialect.table().update {
             Update::KeepOnError => {

@@ -94,14 +94,18 @@ impl StringMatch {
             Err(_) if unanchored => Ok(()),
             Err(error) => {
                 let reason = error.to_string();
-                let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-                Err(format!("'{text}' is not a regular expression without look-around or references: {reason}"))
+                let reason =
+                    reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+                Err(format!(
+                    "'{text}' is not a regular expression without look-around or references: {reason}"
+                ))
             }
         }
     }
 
     fn operators(&self) -> [Option<&str>; 6] {
-        [&self.exact, &self.prefix, &self.regex, &self.wildcard, &self.empty, &self.noempty].map(Option::as_deref)
+        [&self.exact, &self.prefix, &self.regex, &self.wildcard, &self.empty, &self.noempty]
+            .map(Option::as_deref)
     }
 
     /// Whether a value fits; `None` is an absent one.

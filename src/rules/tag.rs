@@ -90,7 +90,9 @@ impl Address {
         let (host, port) = split_address(address);
         let any_host = || self.text.strip_prefix("0.0.0.0:").is_some_and(|wanted| wanted == port.to_string());
         match self.style {
-            AddressStyle::Ip => any_host() || self.pattern.as_ref().is_some_and(|pattern| pattern.matches(host, port)),
+            AddressStyle::Ip => {
+                any_host() || self.pattern.as_ref().is_some_and(|pattern| pattern.matches(host, port))
+            }
             AddressStyle::JavaIp => {
                 // Dubbo asks DNS for names; a name here only matches itself.
                 java_ip::match_expression(&self.text, host, port).unwrap_or(false) || any_host()
@@ -114,7 +116,10 @@ impl TagRule {
             TagMatch::Never => false,
         };
         if header.scope.as_deref() == Some("service") {
-            report.warning(fields.place("scope"), "tag rules belong to an application; 'scope: service' is not looked at");
+            report.warning(
+                fields.place("scope"),
+                "tag rules belong to an application; 'scope: service' is not looked at",
+            );
         }
         let items = fields.list("tags", report);
         let mut tags: Vec<Tag> = Vec::new();
@@ -128,7 +133,8 @@ impl TagRule {
                 report.warning(item.offset, message);
             }
             if tag.addresses.is_empty() && (tag.matches.is_none() || !reads_match) {
-                let message = format!("tag '{}' has neither 'addresses' nor 'match' and so no providers", tag.name);
+                let message =
+                    format!("tag '{}' has neither 'addresses' nor 'match' and so no providers", tag.name);
                 // Dubbo 3 fails on such a tag as soon as there are providers.
                 if table.tag_match == TagMatch::V30Only && reads_match {
                     report.error(item.offset, message);
@@ -154,7 +160,8 @@ impl TagRule {
         // Groups by match come last, so that they replace groups by address of the same name.
         let (mut by_address, mut by_match) = (Vec::new(), Vec::new());
         for tag in &self.tags {
-            let matches = tag.matches.as_deref().filter(|list| self.reads_match && !(match_wins && list.is_empty()));
+            let matches =
+                tag.matches.as_deref().filter(|list| self.reads_match && !(match_wins && list.is_empty()));
             let use_match = matches.is_some() && (match_wins || tag.addresses.is_empty());
             match matches {
                 Some(list) if use_match => by_match.push(Group {
@@ -224,9 +231,9 @@ impl Tag {
                 Err(message) => report.error(item.offset, message),
             }
         }
-        let matches = fields.list("match", report).map(|items| {
-            items.iter().filter_map(|item| ParamMatch::read(item, dialect, report)).collect()
-        });
+        let matches = fields
+            .list("match", report)
+            .map(|items| items.iter().filter_map(|item| ParamMatch::read(item, dialect, report)).collect());
         Some(Tag { name, addresses, matches })
     }
 }
@@ -242,7 +249,8 @@ impl ParamMatch {
         let value = match fields.get("value") {
             Some(node @ Node { value: Value::Map(_), .. }) => StringMatch::read(node, dialect, report),
             Some(node) => {
-                let message = format!("'value' must be a mapping such as {{exact: x}}; found {}", node.kind());
+                let message =
+                    format!("'value' must be a mapping such as {{exact: x}}; found {}", node.kind());
                 report.error(node.offset, message);
                 None
             }

@@ -89,8 +89,10 @@ impl Node {
                 format!("[{}]", items.iter().map(Node::java_text).collect::<Vec<_>>().join(", "))
             }
             Value::Map(entries) => {
-                let pairs: Vec<_> =
-                    entries.iter().map(|(key, value)| format!("{}={}", key.java_text(), value.java_text())).collect();
+                let pairs: Vec<_> = entries
+                    .iter()
+                    .map(|(key, value)| format!("{}={}", key.java_text(), value.java_text()))
+                    .collect();
                 format!("{{{}}}", pairs.join(", "))
             }
         }
@@ -185,7 +187,9 @@ impl Builder<'_> {
                     return Err((at, "a second document begins here; a rule text is one document".into()));
                 }
             }
-            Event::Alias(_) => return Err((at, "aliases are not allowed in rule texts; write the value out".into())),
+            Event::Alias(_) => {
+                return Err((at, "aliases are not allowed in rule texts; write the value out".into()));
+            }
             Event::Scalar(text, style, _, tag) => {
                 let tag = tag.as_ref().map(|tag| (tag.is_yaml_core_schema(), tag.suffix.as_str()));
                 let value = scalar(&text, style, tag).map_err(|message| (at, message))?;
@@ -202,12 +206,20 @@ impl Builder<'_> {
             }
             Event::SequenceEnd => {
                 if let Some(Open::List(offset, items)) = self.open.pop() {
-                    self.push(Node { offset, end: self.trim_end(offset, at.max(end)), value: Value::List(items) })?;
+                    self.push(Node {
+                        offset,
+                        end: self.trim_end(offset, at.max(end)),
+                        value: Value::List(items),
+                    })?;
                 }
             }
             Event::MappingEnd => {
                 if let Some(Open::Map(offset, entries, _)) = self.open.pop() {
-                    self.push(Node { offset, end: self.trim_end(offset, at.max(end)), value: Value::Map(entries) })?;
+                    self.push(Node {
+                        offset,
+                        end: self.trim_end(offset, at.max(end)),
+                        value: Value::Map(entries),
+                    })?;
                 }
             }
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
@@ -268,7 +280,9 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<(bool, &str)>) -> Result<V
 fn meaning(text: &str) -> Meaning {
     match text {
         "true" | "True" | "TRUE" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => return Meaning::Bool(true),
-        "false" | "False" | "FALSE" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => return Meaning::Bool(false),
+        "false" | "False" | "FALSE" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => {
+            return Meaning::Bool(false);
+        }
         ".inf" | ".Inf" | ".INF" | "+.inf" => return Meaning::Float(f64::INFINITY),
         "-.inf" | "-.Inf" | "-.INF" => return Meaning::Float(f64::NEG_INFINITY),
         ".nan" | ".NaN" | ".NAN" => return Meaning::Float(f64::NAN),
@@ -294,7 +308,9 @@ fn meaning(text: &str) -> Meaning {
     }
     let numeric = digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
     match digits.parse::<f64>() {
-        Ok(value) if numeric && digits.bytes().any(|b| b.is_ascii_digit()) => Meaning::Float(if sign < 0 { -value } else { value }),
+        Ok(value) if numeric && digits.bytes().any(|b| b.is_ascii_digit()) => {
+            Meaning::Float(if sign < 0 { -value } else { value })
+        }
         _ => Meaning::Text,
     }
 }

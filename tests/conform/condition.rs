@@ -21,7 +21,9 @@ pub fn run(case: &Value) -> Outcome {
     }
     let mut runs: Vec<(String, Value)> = Vec::new();
     if let Some(all) = case["expect_by_impl"]["all"].as_array() {
-        runs.extend(all.iter().map(|name| (name.as_str().unwrap_or_default().to_owned(), case["expect"].clone())));
+        runs.extend(
+            all.iter().map(|name| (name.as_str().unwrap_or_default().to_owned(), case["expect"].clone())),
+        );
     } else if let Some(by) = case["expect_by_impl"].as_object() {
         runs.extend(by.iter().map(|(name, expect)| (name.clone(), expect.clone())));
     } else {
@@ -104,7 +106,9 @@ fn string(case: &Value, dialect: Dialect, bare: bool, expect: &Value) -> Outcome
     let call = call_of(&case["invocation"]);
     let read = static_rule(case, dialect);
     if !expect["error"].is_null() && !crash(expect) {
-        let Err(error) = read else { return Outcome::Fail("the rule was taken, an error was expected".into()) };
+        let Err(error) = read else {
+            return Outcome::Fail("the rule was taken, an error was expected".into());
+        };
         if error.position().is_none() {
             return Outcome::Fail(format!("the error has no place: {error}"));
         }
@@ -119,12 +123,21 @@ fn string(case: &Value, dialect: Dialect, bare: bool, expect: &Value) -> Outcome
         let text = case["rule"].as_str().unwrap_or_default();
         let urls: Vec<Url> = invokers.iter().map(|text| Url::parse(text, dialect)).collect();
         let world = World::new(dialect, consumer, &urls, call.as_ref());
-        let Some(condition) = Condition::parse(text, dialect).0 else { return Outcome::Fail("refused".into()) };
-        let rows = if world.when(&condition.when) { world.then(&condition, &world.all()) } else { world.all() };
+        let Some(condition) = Condition::parse(text, dialect).0 else {
+            return Outcome::Fail("refused".into());
+        };
+        let rows =
+            if world.when(&condition.when) { world.then(&condition, &world.all()) } else { world.all() };
         return Outcome::equal(json!(rows), expect.clone());
     }
     let rule = Rule::Condition(read.rule);
-    let got = route_all(Router::Rule(Some(&rule), RuleKind::Condition), dialect, consumer, &invokers, call.as_ref());
+    let got = route_all(
+        Router::Rule(Some(&rule), RuleKind::Condition),
+        dialect,
+        consumer,
+        &invokers,
+        call.as_ref(),
+    );
     if crash(expect) {
         let others = case["expect_by_impl"].as_object().into_iter().flatten();
         let known = others.map(|(_, answer)| answer).any(|answer| answer == &json!(got.rows));
@@ -206,11 +219,14 @@ fn parse(case: &Value, dialect: Dialect, expect: &Value) -> Outcome {
     let failed = report.failed() || node.is_none();
     if !expect["error"].is_null() {
         let built_wrong = dialect == Dialect::DubboGo
-            && document.as_ref().is_some_and(|document| document.build(dialect, false, &mut report).is_none());
+            && document
+                .as_ref()
+                .is_some_and(|document| document.build(dialect, false, &mut report).is_none());
         if !failed && !built_wrong {
             return Outcome::Fail(format!("read as {document:?}, an error was expected"));
         }
-        let placed = report.problems().iter().all(|problem| problem.at.line > 0 && !problem.message.is_empty());
+        let placed =
+            report.problems().iter().all(|problem| problem.at.line > 0 && !problem.message.is_empty());
         return if placed { Outcome::Pass } else { Outcome::Fail("an error without a place".into()) };
     }
     let Some(document) = document.filter(|_| !failed) else {
@@ -274,9 +290,9 @@ fn glob(case: &Value, dialect: Dialect, expect: &Value) -> Outcome {
     let compiled = match Pattern::parse(pattern, "x", side, dialect) {
         Ok(Pattern::Reference(name)) => {
             let url = byway::chain::url::Url::parse(consumer.unwrap_or_default());
-            url.ok().and_then(|url| byway::rules::lower::reference(&name, &url, dialect)).is_some_and(|text| {
-                Pattern::glob(&text, dialect.table().star).matches(value)
-            })
+            url.ok()
+                .and_then(|url| byway::rules::lower::reference(&name, &url, dialect))
+                .is_some_and(|text| Pattern::glob(&text, dialect.table().star).matches(value))
         }
         Ok(pattern) => pattern.matches(value),
         Err(why) => return Outcome::Fail(why),
@@ -290,7 +306,9 @@ fn range(case: &Value, dialect: Dialect, expect: &Value) -> Outcome {
     let side = if case["side"] == "when" { Side::When } else { Side::Then };
     let naive = crate::naive::words::fits(pattern, "x", side, value, &Url::parse("", dialect), dialect);
     match Pattern::parse(pattern, "x", side, dialect) {
-        Ok(pattern) => Outcome::equal((json!(naive), json!(pattern.matches(value))), (expect.clone(), expect.clone())),
+        Ok(pattern) => {
+            Outcome::equal((json!(naive), json!(pattern.matches(value))), (expect.clone(), expect.clone()))
+        }
         Err(why) => Outcome::Fail(why),
     }
 }
@@ -300,7 +318,8 @@ fn rule_key(case: &Value, dialect: Dialect, expect: &Value) -> Outcome {
         Ok(url) => {
             let parameter = |name| url.parameter(name).unwrap_or_default();
             let kind = RuleKind::Condition;
-            let key = service_rule_key(dialect, kind, url.interface(), parameter("version"), parameter("group"));
+            let key =
+                service_rule_key(dialect, kind, url.interface(), parameter("version"), parameter("group"));
             Outcome::equal(key.strip_suffix(kind.suffix()).map(|key| json!(key)), Some(expect.clone()))
         }
         Err(error) => Outcome::Fail(error.to_string()),
@@ -404,11 +423,22 @@ pub fn report(kind: &str, case: &Value) -> Outcome {
                 return Outcome::Fail(format!("enabled {enabled}, force {force}"));
             }
             let call = call_of(&json!({"method": input["method"]}));
-            kept(route_all(Router::Rule(Some(rule), RuleKind::Condition), dialect, consumer, &invokers, call.as_ref()))
+            kept(route_all(
+                Router::Rule(Some(rule), RuleKind::Condition),
+                dialect,
+                consumer,
+                &invokers,
+                call.as_ref(),
+            ))
         }
         "rule_parse_list" => {
             let before = "conditions: ['=> region=a']";
-            for (text, want) in input["texts"].as_array().into_iter().flatten().zip(expect["result"].as_array().into_iter().flatten()) {
+            for (text, want) in input["texts"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .zip(expect["result"].as_array().into_iter().flatten())
+            {
                 let mut slot = Slot::new(RuleKind::Condition, dialect);
                 slot.set(Some(before));
                 let good = slot.active().cloned();
@@ -417,7 +447,8 @@ pub fn report(kind: &str, case: &Value) -> Outcome {
                     Some("delete") => change.error.is_none() && slot.active().is_none(),
                     // "decide": an error is what was decided.
                     Some("error" | "decide") => {
-                        change.error.as_ref().is_some_and(|error| error.position().is_some()) && slot.active() == good.as_ref()
+                        change.error.as_ref().is_some_and(|error| error.position().is_some())
+                            && slot.active() == good.as_ref()
                     }
                     _ => change.error.is_none() && slot.active().is_some() && slot.active() != good.as_ref(),
                 };
@@ -455,7 +486,8 @@ pub fn report(kind: &str, case: &Value) -> Outcome {
         "rule_keys" => {
             use byway::rules::dialect::application_rule_key as of_app;
             let text = |name: &str| input[name].as_str().unwrap_or_default();
-            let of_service = |kind| service_rule_key(dialect, kind, text("service"), text("version"), text("group"));
+            let of_service =
+                |kind| service_rule_key(dialect, kind, text("service"), text("version"), text("group"));
             let (consumer, provider) = (text("consumer_application"), text("provider_application"));
             for (name, want) in expect.as_object().into_iter().flatten() {
                 let got = match name.as_str() {

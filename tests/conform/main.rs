@@ -42,8 +42,13 @@ fn run(file: &str, kind: &str, case: &Value) -> Outcome {
         ("dubbo_condition", "condition") => condition::run(case),
         (
             "bugs",
-            "condition_when" | "condition_when_list" | "condition_route" | "condition_config" | "rule_parse_list"
-            | "affinity" | "rule_keys",
+            "condition_when"
+            | "condition_when_list"
+            | "condition_route"
+            | "condition_config"
+            | "rule_parse_list"
+            | "affinity"
+            | "rule_keys",
         ) => condition::report(kind, case),
         ("connect", "socks") => dial::socks(case),
         ("connect", "connect") => dial::connect(case),

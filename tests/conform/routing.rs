@@ -63,7 +63,11 @@ pub fn route_all(
     Got { rows, way, disagree: None }
 }
 
-fn naive(router: Router<'_>, world: &World<'_>, draws: &mut dyn FnMut(u64) -> u64) -> (Vec<usize>, Option<TagWay>) {
+fn naive(
+    router: Router<'_>,
+    world: &World<'_>,
+    draws: &mut dyn FnMut(u64) -> u64,
+) -> (Vec<usize>, Option<TagWay>) {
     let list = world.all();
     match router {
         Router::Mock => (world.mock(list), None),
@@ -117,7 +121,10 @@ pub fn distribution(
         let expected = p * repeat as f64;
         let slack = 5.0 * (repeat as f64 * p * (1.0 - p)).max(0.0).sqrt() + 1e-6 * repeat as f64;
         if (*count as f64 - expected).abs() > slack {
-            return Outcome::Fail(format!("{} of {repeat} draws, expected {expected} +- {slack:.0}: {outcome}", count));
+            return Outcome::Fail(format!(
+                "{} of {repeat} draws, expected {expected} +- {slack:.0}: {outcome}",
+                count
+            ));
         }
     }
     Outcome::Pass

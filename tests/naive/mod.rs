@@ -9,7 +9,8 @@ pub mod words;
 use byway::rules::affinity::AffinityRule;
 use byway::rules::condition::{ConditionRule, Conditions};
 use byway::rules::dialect::{
-    AbsentKey, AffinityValue, Block, Dialect, Draw, Fallback, MissingValue, SENTINEL, TagFailover, UntaggedCall,
+    AbsentKey, AffinityValue, Block, Dialect, Draw, Fallback, MissingValue, SENTINEL, TagFailover,
+    UntaggedCall,
 };
 use byway::rules::expression::{Condition, Key, KeyTest, Tests};
 use byway::rules::mock::{NEED_MOCK, PROTOCOL};
@@ -200,7 +201,8 @@ impl<'a> World<'a> {
 
     fn method(&self, call: &Call) -> Option<String> {
         let method = call.method.clone()?;
-        let generic = self.dialect.table().unwrap_generic && matches!(method.as_str(), "$invoke" | "$invokeAsync");
+        let generic =
+            self.dialect.table().unwrap_generic && matches!(method.as_str(), "$invoke" | "$invokeAsync");
         match call.arguments.first() {
             Some(Some(name)) if generic && call.first_is_text => Some(name.clone()),
             _ => Some(method),
@@ -216,7 +218,9 @@ impl<'a> World<'a> {
                 Some(call) => self.method(call),
                 None => url.get(&test.name),
             },
-            Key::Attachment(name) if call.is_some() => call.and_then(|call| call.attachments.get(name).cloned()),
+            Key::Attachment(name) if call.is_some() => {
+                call.and_then(|call| call.attachments.get(name).cloned())
+            }
             Key::Argument(index) if call.is_some_and(|call| (*index as usize) < call.arguments.len()) => {
                 let null = if self.dialect == Dialect::DubboGo { "<nil>" } else { "null" };
                 call.and_then(|call| call.arguments[*index as usize].clone()).or(Some(null.to_owned()))
@@ -309,7 +313,8 @@ impl<'a> World<'a> {
         }
         let static_tag = |url: &Url| url.parameter(TAG).filter(|tag| !tag.is_empty());
         let untagged = |list: &Rows| self.keep(list, |url| static_tag(url).is_none());
-        let same_static = |list: &Rows, tag: &str| self.keep(list, |url| static_tag(url).as_deref() == Some(tag));
+        let same_static =
+            |list: &Rows, tag: &str| self.keep(list, |url| static_tag(url).as_deref() == Some(tag));
         let tag = self.requested_tag();
         if table.star_tag_is_all && tag.as_deref() == Some("*") {
             return (list, TagWay::Everybody);
@@ -335,7 +340,9 @@ impl<'a> World<'a> {
             let names: Vec<&str> = rule.tags.iter().map(|tag| tag.name.as_str()).collect();
             let kept = self.keep(&free, |url| match static_tag(url) {
                 None => true,
-                Some(tag) => table.untagged_call == UntaggedCall::NoTagOfTheRule && !names.contains(&tag.as_str()),
+                Some(tag) => {
+                    table.untagged_call == UntaggedCall::NoTagOfTheRule && !names.contains(&tag.as_str())
+                }
             });
             return (kept, TagWay::UntaggedCall);
         };

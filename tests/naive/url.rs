@@ -31,7 +31,9 @@ impl Url {
         }
         let (protocol, rest) = body.split_once("://").unwrap_or(("", body));
         let (authority, path) = match rest.split_once('/') {
-            Some((authority, path)) => (authority, if table.path_slash { format!("/{path}") } else { path.to_owned() }),
+            Some((authority, path)) => {
+                (authority, if table.path_slash { format!("/{path}") } else { path.to_owned() })
+            }
             None => (rest, String::new()),
         };
         let (user, endpoint) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -61,7 +63,10 @@ impl Url {
             map.insert((*name).to_owned(), value.clone());
         }
         if table.address_key && !host.is_empty() {
-            map.insert("address".to_owned(), if port.is_empty() { host.to_owned() } else { format!("{host}:{port}") });
+            map.insert(
+                "address".to_owned(),
+                if port.is_empty() { host.to_owned() } else { format!("{host}:{port}") },
+            );
         }
         Url { parts, parameters, map }
     }

@@ -93,13 +93,15 @@ fn in_range(pattern: &str, value: &str, side: Side, style: RangeStyle) -> bool {
                 return default;
             }
             let number = |text: &str| if digits(text) { text.parse::<i32>().ok() } else { Some(0) };
-            let (Some(low), Some(high), Some(value)) = (number(pieces[0]), number(pieces[1]), number(value)) else {
+            let (Some(low), Some(high), Some(value)) = (number(pieces[0]), number(pieces[1]), number(value))
+            else {
                 return default;
             };
             (pieces[0].is_empty() || value >= low) && (pieces[1].is_empty() || value <= high)
         }
         RangeStyle::Go => {
-            let end = |text: &str| if text.is_empty() { Some(None) } else { text.parse::<i64>().ok().map(Some) };
+            let end =
+                |text: &str| if text.is_empty() { Some(None) } else { text.parse::<i64>().ok().map(Some) };
             match (end(pieces[0]), end(pieces[1]), value.parse::<i64>().ok()) {
                 (Some(None), Some(None), _) => default,
                 (Some(low), Some(high), Some(value)) => {
@@ -116,7 +118,9 @@ fn in_range(pattern: &str, value: &str, side: Side, style: RangeStyle) -> bool {
 fn inside_network(pattern: &str, value: &str) -> bool {
     let split = |text: &str| -> (String, Option<String>) {
         match text.rsplit_once(':') {
-            Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host.to_owned(), Some(port.to_owned())),
+            Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
+                (host.to_owned(), Some(port.to_owned()))
+            }
             _ => (text.to_owned(), None),
         }
     };
