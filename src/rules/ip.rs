@@ -120,10 +120,11 @@ impl IpPattern {
 pub fn split_address(address: &str) -> (&str, u16) {
     if let Some((host, port)) = address.rsplit_once(':') {
         let v6 = host.contains(':');
-        if (!v6 || (host.starts_with('[') && host.ends_with(']'))) && !port.is_empty() {
-            if let Ok(port) = port.parse() {
-                return (host, port);
-            }
+        if (!v6 || (host.starts_with('[') && host.ends_with(']')))
+            && !port.is_empty()
+            && let Ok(port) = port.parse()
+        {
+            return (host, port);
         }
     }
     (address, 0)

@@ -83,12 +83,11 @@ impl Slot {
     fn set_java_condition(&mut self, rule: Option<Arc<Rule>>, family: Option<Family>, error: &Option<Error>) {
         let Some(family) = family else { return };
         let list = usize::from(family == Family::V31);
-        if let (Some(rule), None) = (rule, error) {
-            if rule.header().valid {
-                if let Some(slot) = self.built.get_mut(list) {
-                    *slot = Some(rule);
-                }
-            }
+        if let (Some(rule), None) = (rule, error)
+            && rule.header().valid
+            && let Some(slot) = self.built.get_mut(list)
+        {
+            *slot = Some(rule);
         }
         self.active = self.built.get(list).cloned().flatten();
     }

@@ -14,7 +14,7 @@ use byway::rules::{Rule, RuleKind, yaml};
 use serde_json::{Map, Value, json};
 
 /// Every case of the file; `form` says what it is about.
-pub fn run(case: &Value) -> Outcome {
+pub(crate) fn run(case: &Value) -> Outcome {
     let form = case["form"].as_str().unwrap_or_default();
     if form == "chain-order" {
         return chain_order(case);
@@ -66,7 +66,7 @@ fn crash(expect: &Value) -> bool {
     expect["error"]["code"] == "panic"
 }
 
-pub fn call_of(value: &Value) -> Option<Call> {
+pub(crate) fn call_of(value: &Value) -> Option<Call> {
     if value.is_null() {
         return None;
     }
@@ -372,7 +372,7 @@ fn chain_order(case: &Value) -> Outcome {
 }
 
 /// Reports about conditions, under the default dialect.
-pub fn report(kind: &str, case: &Value) -> Outcome {
+pub(crate) fn report(kind: &str, case: &Value) -> Outcome {
     let (input, expect) = (&case["input"], &case["expect"]);
     let dialect = Dialect::Byway;
     let consumer = input["consumer"].as_str().unwrap_or("consumer://10.9.9.9/s");
@@ -476,10 +476,10 @@ pub fn report(kind: &str, case: &Value) -> Outcome {
             if events != expect["events"] {
                 return Outcome::Fail(format!("events {events}"));
             }
-            if !expect["compat_dubbo_go"].is_null() {
-                if let Outcome::Fail(why) = answer(Dialect::DubboGo).1.expect(&expect["compat_dubbo_go"]) {
-                    return Outcome::Fail(format!("[dubbo-go] {why}"));
-                }
+            if !expect["compat_dubbo_go"].is_null()
+                && let Outcome::Fail(why) = answer(Dialect::DubboGo).1.expect(&expect["compat_dubbo_go"])
+            {
+                return Outcome::Fail(format!("[dubbo-go] {why}"));
             }
             kept(got)
         }

@@ -8,7 +8,7 @@ use byway::rules::{Rule, RuleKind};
 use serde_json::{Value, json};
 
 /// The dialect of an implementation's name in a case.
-pub fn dialect_of(name: &str) -> Option<Dialect> {
+pub(crate) fn dialect_of(name: &str) -> Option<Dialect> {
     match name {
         "dubbo-3.3" | "dubbo-3.3.6" | "dubbo-3" => Some(Dialect::Dubbo3),
         name => Dialect::named(name),
@@ -16,14 +16,14 @@ pub fn dialect_of(name: &str) -> Option<Dialect> {
 }
 
 /// URL texts of a case's invokers, which are texts or objects with a `url`.
-pub fn invokers_of(value: &Value) -> Vec<String> {
+pub(crate) fn invokers_of(value: &Value) -> Vec<String> {
     let url = |one: &Value| one.as_str().or_else(|| one["url"].as_str()).unwrap_or_default().to_owned();
     value.as_array().into_iter().flatten().map(url).collect()
 }
 
 /// One router of a chain.
 #[derive(Clone, Copy)]
-pub enum Router<'r> {
+pub(crate) enum Router<'r> {
     /// The router of a kind, with the rule in force.
     Rule(Option<&'r Rule>, RuleKind),
     /// The mock selector.
@@ -31,7 +31,7 @@ pub enum Router<'r> {
 }
 
 /// What came of routing.
-pub struct Got {
+pub(crate) struct Got {
     pub rows: Vec<usize>,
     /// How a tag decision went.
     pub way: Option<TagWay>,
@@ -41,7 +41,7 @@ pub struct Got {
 
 impl Got {
     /// Compares with a list of indices, and the engines with each other.
-    pub fn expect(&self, want: &Value) -> Outcome {
+    pub(crate) fn expect(&self, want: &Value) -> Outcome {
         match &self.disagree {
             Some(why) => Outcome::Fail(why.clone()),
             None => Outcome::equal(json!(self.rows), want.clone()),
@@ -50,7 +50,7 @@ impl Got {
 }
 
 /// Routes the whole list once. Draws answer 0.
-pub fn route_all(
+pub(crate) fn route_all(
     router: Router<'_>,
     dialect: Dialect,
     consumer: &str,
@@ -86,7 +86,12 @@ fn naive(
 }
 
 /// Whether the left side of a rule text holds.
-pub fn when_all(text: &str, dialect: Dialect, consumer: &str, call: Option<&Call>) -> Result<bool, String> {
+pub(crate) fn when_all(
+    text: &str,
+    dialect: Dialect,
+    consumer: &str,
+    call: Option<&Call>,
+) -> Result<bool, String> {
     let (condition, faults) = Condition::parse(text, dialect);
     let condition = condition.ok_or_else(|| format!("refused: {faults:?}"))?;
     Ok(World::new(dialect, consumer, &[], call).when(&condition.when))
@@ -95,7 +100,7 @@ pub fn when_all(text: &str, dialect: Dialect, consumer: &str, call: Option<&Call
 /// Draws `repeat` times with a fixed seed and compares the shares: within five standard deviations, and exactly
 /// where nothing is left to chance.
 #[allow(clippy::too_many_arguments)]
-pub fn distribution(
+pub(crate) fn distribution(
     router: Router<'_>,
     dialect: Dialect,
     consumer: &str,
@@ -131,10 +136,10 @@ pub fn distribution(
 }
 
 /// SplitMix64, seeded: tests must not depend on the day.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -143,7 +148,7 @@ impl Random {
     }
 
     /// Uniform below `bound`; the bias of a 64-bit modulus is beyond what these tests can see.
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         if bound == 0 { 0 } else { self.next() % bound }
     }
 }

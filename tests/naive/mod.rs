@@ -3,8 +3,8 @@
 //! library. Oracle of the conformance and property tests, and yardstick (`V`) of the benches.
 #![allow(dead_code, clippy::panic, clippy::unwrap_used, clippy::expect_used)]
 
-pub mod url;
-pub mod words;
+pub(crate) mod url;
+pub(crate) mod words;
 
 use byway::rules::affinity::AffinityRule;
 use byway::rules::condition::{ConditionRule, Conditions};
@@ -21,7 +21,7 @@ use url::Url;
 
 /// One call.
 #[derive(Clone, Debug, Default)]
-pub struct Call {
+pub(crate) struct Call {
     pub method: Option<String>,
     /// Text of each argument; `None` is a null one.
     pub arguments: Vec<Option<String>>,
@@ -31,7 +31,7 @@ pub struct Call {
 }
 
 /// Everything a router sees.
-pub struct World<'a> {
+pub(crate) struct World<'a> {
     pub dialect: Dialect,
     pub consumer: Url,
     /// The whole list; lists of rows are indices into it.
@@ -41,23 +41,28 @@ pub struct World<'a> {
 }
 
 /// Source of draws: called with the sum of weights, answers a number below it.
-pub type Draws<'d> = &'d mut dyn FnMut(u64) -> u64;
+pub(crate) type Draws<'d> = &'d mut dyn FnMut(u64) -> u64;
 
-pub type Rows = Vec<usize>;
+pub(crate) type Rows = Vec<usize>;
 
 impl<'a> World<'a> {
-    pub fn new(dialect: Dialect, consumer: &str, invokers: &'a [Url], call: Option<&'a Call>) -> World<'a> {
+    pub(crate) fn new(
+        dialect: Dialect,
+        consumer: &str,
+        invokers: &'a [Url],
+        call: Option<&'a Call>,
+    ) -> World<'a> {
         World { dialect, consumer: Url::parse(consumer, dialect), invokers, call }
     }
 
-    pub fn all(&self) -> Rows {
+    pub(crate) fn all(&self) -> Rows {
         (0..self.invokers.len()).collect()
     }
 
     // --- condition rules ---
 
     /// A condition rule on a list.
-    pub fn condition_rule(&self, rule: &ConditionRule, list: Rows, draws: Draws<'_>) -> Rows {
+    pub(crate) fn condition_rule(&self, rule: &ConditionRule, list: Rows, draws: Draws<'_>) -> Rows {
         if list.is_empty() || !rule.in_force() {
             return list;
         }
@@ -177,12 +182,12 @@ impl<'a> World<'a> {
     }
 
     /// Does the left side hold for this call?
-    pub fn when(&self, tests: &Tests) -> bool {
+    pub(crate) fn when(&self, tests: &Tests) -> bool {
         tests.keys.iter().all(|test| self.key(test, &self.consumer, Side::When))
     }
 
     /// The providers of a condition's right side, without any fall-back.
-    pub fn then(&self, condition: &Condition, list: &Rows) -> Rows {
+    pub(crate) fn then(&self, condition: &Condition, list: &Rows) -> Rows {
         match &condition.then {
             None => Vec::new(),
             // A right side without keys is no block; it simply fits nobody.
@@ -248,7 +253,7 @@ impl<'a> World<'a> {
     // --- affinity ---
 
     /// An affinity rule on a list.
-    pub fn affinity_rule(&self, rule: &AffinityRule, list: Rows) -> Rows {
+    pub(crate) fn affinity_rule(&self, rule: &AffinityRule, list: Rows) -> Rows {
         if list.is_empty() || !rule.in_force() {
             return list;
         }
@@ -275,7 +280,7 @@ impl<'a> World<'a> {
 
     // --- mock ---
 
-    pub fn mock(&self, list: Rows) -> Rows {
+    pub(crate) fn mock(&self, list: Rows) -> Rows {
         match self.call.and_then(|call| call.attachments.get(NEED_MOCK)) {
             None => self.keep(&list, |url| url.get("protocol").as_deref() != Some(PROTOCOL)),
             Some(text) if text.to_lowercase() == "true" => {
@@ -288,14 +293,14 @@ impl<'a> World<'a> {
     // --- tag ---
 
     /// The tag the call asks for.
-    pub fn requested_tag(&self) -> Option<String> {
+    pub(crate) fn requested_tag(&self) -> Option<String> {
         let attachment = self.call.and_then(|call| call.attachments.get(TAG)).cloned();
         let counts = |text: &String| self.dialect.table().empty_tag_counts || !text.is_empty();
         let tag = attachment.filter(counts).or_else(|| self.consumer.parameter(TAG));
         tag.filter(|tag| !tag.is_empty())
     }
 
-    pub fn insists(&self) -> bool {
+    pub(crate) fn insists(&self) -> bool {
         let attachment = self.call.and_then(|call| call.attachments.get(FORCE_TAG)).cloned();
         let text = attachment.filter(|text| !text.is_empty()).or_else(|| self.consumer.parameter(FORCE_TAG));
         let text = text.unwrap_or_default();
@@ -306,7 +311,7 @@ impl<'a> World<'a> {
     }
 
     /// Tag routing, with or without a rule, and which way it went.
-    pub fn tag(&self, rule: Option<&TagRule>, list: Rows) -> (Rows, TagWay) {
+    pub(crate) fn tag(&self, rule: Option<&TagRule>, list: Rows) -> (Rows, TagWay) {
         let table = self.dialect.table();
         if list.is_empty() {
             return (list, TagWay::Nobody);
@@ -402,7 +407,7 @@ impl<'a> World<'a> {
 
 /// The way a tag decision went, which upstream tells in its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TagWay {
+pub(crate) enum TagWay {
     Nobody,
     Everybody,
     Static,
@@ -429,6 +434,6 @@ impl Group<'_> {
 }
 
 /// One `match` entry against a provider.
-pub fn param_matches(entry: &ParamMatch, url: &Url) -> bool {
+pub(crate) fn param_matches(entry: &ParamMatch, url: &Url) -> bool {
     entry.value.matches(url.parameter(&entry.key).as_deref())
 }

@@ -4,7 +4,7 @@ use byway::rules::dialect::Dialect;
 use std::collections::HashMap;
 
 #[derive(Clone, Debug)]
-pub struct Url {
+pub(crate) struct Url {
     parts: HashMap<&'static str, String>,
     parameters: HashMap<String, String>,
     /// What conditions see: the parameters, overridden by the parts.
@@ -12,7 +12,7 @@ pub struct Url {
 }
 
 impl Url {
-    pub fn parse(text: &str, dialect: Dialect) -> Url {
+    pub(crate) fn parse(text: &str, dialect: Dialect) -> Url {
         let table = dialect.table();
         let (body, query) = text.split_once('?').unwrap_or((text, ""));
         let mut parameters = HashMap::new();
@@ -72,16 +72,16 @@ impl Url {
     }
 
     /// What a condition key reads.
-    pub fn get(&self, name: &str) -> Option<String> {
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
         self.map.get(name).cloned()
     }
 
-    pub fn parameter(&self, name: &str) -> Option<String> {
+    pub(crate) fn parameter(&self, name: &str) -> Option<String> {
         self.parameters.get(name).cloned()
     }
 
     /// What `$name` stands for.
-    pub fn reference(&self, name: &str) -> Option<String> {
+    pub(crate) fn reference(&self, name: &str) -> Option<String> {
         match name {
             "protocol" | "username" | "password" | "host" | "port" | "path" => self.parts.get(name).cloned(),
             _ => self.parameters.get(name).cloned(),
@@ -89,7 +89,7 @@ impl Url {
     }
 
     /// `host:port`, or the host alone.
-    pub fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         let part = |name| self.parts.get(name).cloned().unwrap_or_default();
         match part("port") {
             port if port.is_empty() || port == "0" => part("host"),

@@ -8,7 +8,14 @@ use byway::rules::pattern::Side;
 use std::net::IpAddr;
 
 /// Whether a value fits one pattern of a key.
-pub fn fits(pattern: &str, key: &str, side: Side, value: &str, consumer: &Url, dialect: Dialect) -> bool {
+pub(crate) fn fits(
+    pattern: &str,
+    key: &str,
+    side: Side,
+    value: &str,
+    consumer: &Url,
+    dialect: Dialect,
+) -> bool {
     let table = dialect.table();
     let address_key = table.ip_patterns && (key == "host" || key == "address");
     if address_key && (pattern.contains('/') || pattern.contains('~')) && !pattern.starts_with('$') {
@@ -26,7 +33,7 @@ pub fn fits(pattern: &str, key: &str, side: Side, value: &str, consumer: &Url, d
 }
 
 /// Text in which only `*` is special.
-pub fn glob(pattern: &str, value: &str, dialect: Dialect) -> bool {
+pub(crate) fn glob(pattern: &str, value: &str, dialect: Dialect) -> bool {
     match dialect.table().star {
         StarStyle::Every => every_star(pattern.as_bytes(), value.as_bytes()),
         StarStyle::Last => {
@@ -141,7 +148,7 @@ fn inside_network(pattern: &str, value: &str) -> bool {
 }
 
 /// Whether a provider is at an address of a tag.
-pub fn address(text: &str, url: &Url, dialect: Dialect) -> bool {
+pub(crate) fn address(text: &str, url: &Url, dialect: Dialect) -> bool {
     let address = url.address();
     let (host, port) = match address.rsplit_once(':') {
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, port.parse().unwrap_or(0)),
