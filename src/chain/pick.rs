@@ -22,9 +22,10 @@ pub mod stats;
 pub mod weight;
 
 mod algorithm;
+mod invokers;
 mod sticky;
 
-pub use candidates::{Candidates, Everyone, Rows};
+pub use candidates::Candidates;
 pub use plan::{Plan, Providers, Quirks};
 pub use stats::{CallStats, Outcome, ProviderReport, ServiceStats, Ticket};
 pub use sticky::Sticky;
@@ -186,7 +187,7 @@ impl<P: Providers, D: Draw> Picker<'_, P, D> {
         let exclude = Excluded::new(request.exclude);
 
         let sticky = request.sticky.unwrap_or_else(|| method.sticky(first));
-        if sticky && let Some(row) = self.remembered(candidates) {
+        if sticky && let Some(row) = self.sticky.row(self.providers, candidates) {
             let usable = !request.check_available || request.is_available(row);
             if usable && !exclude.has(self.providers.tag(row)) {
                 return Ok(self.take(row, balance, request));
@@ -200,18 +201,9 @@ impl<P: Providers, D: Draw> Picker<'_, P, D> {
         };
         let picked = self.take(row, balance, request);
         if sticky {
-            self.sticky.remember(picked.tag);
+            self.sticky.remember(picked.tag, picked.row);
         }
         Ok(picked)
-    }
-
-    fn remembered<C: Candidates>(&self, candidates: &C) -> Option<u32> {
-        let tag = self.sticky.tag()?;
-        let row = self.providers.row_of(tag).filter(|row| candidates.contains(*row));
-        if row.is_none() {
-            self.sticky.forget(tag);
-        }
-        row
     }
 
     fn take(&self, row: u32, balance: Balance, request: &Request<'_>) -> Picked {

@@ -75,6 +75,11 @@ impl Invokers {
         builder.finish()
     }
 
+    /// Names of the parameters that occur, in no order.
+    pub fn parameters(&self) -> impl Iterator<Item = &str> {
+        self.names.keys().map(|name| &**name)
+    }
+
     /// Different for every list of this process.
     pub fn id(&self) -> u64 {
         self.id
@@ -152,7 +157,7 @@ impl Invokers {
         self.column(row, &Column::Address).map(Cow::into_owned).unwrap_or_default()
     }
 
-    fn data(&self, parameter: &str) -> Option<&ColumnData> {
+    pub(crate) fn data(&self, parameter: &str) -> Option<&ColumnData> {
         self.names.get(parameter).and_then(|at| self.columns.get(*at))
     }
 

@@ -1,11 +1,12 @@
 //! Load balancing, stickiness, second choices and health lists.
 
 use super::Outcome;
+use byway::chain::bits::Rows;
 use byway::chain::pick::health::Health;
 use byway::chain::pick::weight::warmup_weight;
 use byway::chain::pick::{
-    Balance, CallStats, Candidates, Everyone, Outcome as CallOutcome, Picked, Picker, Plan, ProviderReport,
-    Providers, Quirks, Request, Rows, Sticky,
+    Balance, CallStats, Candidates, Outcome as CallOutcome, Picked, Picker, Plan, ProviderReport, Providers,
+    Quirks, Request, Sticky,
 };
 use byway::chain::url::Url;
 use byway::runtime::clock::{Clock, VirtualClock};
@@ -167,7 +168,7 @@ impl World {
     }
 
     fn pick_any(&mut self) -> Picked {
-        self.pick(&Everyone(self.list.len()))
+        self.pick(&Rows::All(self.list.len() as usize))
     }
 
     fn pick_ids(&mut self, picks: usize) -> Vec<String> {
@@ -193,7 +194,7 @@ impl World {
 
     fn begin_on(&mut self, id: &str) -> Picked {
         let row = [self.list.row(id)];
-        self.pick(&Rows(&row))
+        self.pick(&Rows::List(&row))
     }
 
     fn weight(&self, row: usize) -> i64 {
@@ -400,7 +401,8 @@ fn count_on_threads(world: &World, runs: usize, threads: usize) -> BTreeMap<Stri
                     let draw = Stream::seeded(seed);
                     let mut picker = Picker { providers: list, plan, sticky, clock, draw };
                     let request = Request { balance: *balance, ..Request::new(method.as_bytes()) };
-                    let mut pick = || picker.pick(&Everyone(list.len()), &request).expect("a provider").row;
+                    let mut pick =
+                        || picker.pick(&Rows::All(list.len() as usize), &request).expect("a provider").row;
                     (0..runs / threads).map(|_| pick()).collect()
                 })
             })

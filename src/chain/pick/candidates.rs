@@ -36,66 +36,6 @@ pub trait Candidates {
     }
 }
 
-/// All rows of a list of this length.
-#[derive(Clone, Copy, Debug)]
-pub struct Everyone(pub u32);
-
-impl Candidates for Everyone {
-    #[inline]
-    fn len(&self) -> usize {
-        self.0 as usize
-    }
-
-    #[inline]
-    fn nth(&self, position: usize) -> u32 {
-        position as u32
-    }
-
-    #[inline]
-    fn position(&self, row: u32) -> Option<usize> {
-        (row < self.0).then_some(row as usize)
-    }
-
-    #[inline]
-    fn visit(&self, mut visitor: impl FnMut(u32) -> Visit) {
-        for row in 0..self.0 {
-            if visitor(row).is_break() {
-                return;
-            }
-        }
-    }
-}
-
-/// A list of rows, ascending.
-#[derive(Clone, Copy, Debug)]
-pub struct Rows<'a>(pub &'a [u32]);
-
-impl Candidates for Rows<'_> {
-    #[inline]
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    #[inline]
-    fn nth(&self, position: usize) -> u32 {
-        self.0.get(position).copied().unwrap_or(0)
-    }
-
-    #[inline]
-    fn position(&self, row: u32) -> Option<usize> {
-        self.0.binary_search(&row).ok()
-    }
-
-    #[inline]
-    fn visit(&self, mut visitor: impl FnMut(u32) -> Visit) {
-        for row in self.0 {
-            if visitor(*row).is_break() {
-                return;
-            }
-        }
-    }
-}
-
 /// The candidates that pass a test. Counting them costs one pass, as does finding one by position: for second
 /// choices, which are rare.
 pub(super) struct Filtered<'a, C, F> {
@@ -158,6 +98,7 @@ impl<C: Candidates, F: Fn(u32) -> bool> Candidates for Filtered<'_, C, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chain::bits::Rows;
 
     fn all<C: Candidates>(candidates: &C) -> Vec<u32> {
         let mut rows = Vec::new();
@@ -171,10 +112,10 @@ mod tests {
 
     #[test]
     fn every_form_agrees_with_itself() {
-        assert_eq!(all(&Everyone(3)), [0, 1, 2]);
-        let rows = Rows(&[2, 5, 7, 8]);
+        assert_eq!(all(&Rows::All(3)), [0, 1, 2]);
+        let rows = Rows::List(&[2, 5, 7, 8]);
         assert_eq!(all(&rows), [2, 5, 7, 8]);
-        assert_eq!((rows.position(6), Everyone(3).position(3)), (None, None));
+        assert_eq!((rows.position(6), Rows::All(3).position(3)), (None, None));
         let odd = Filtered::new(&rows, |row| row % 2 == 1).unwrap();
         assert_eq!(all(&odd), [5, 7]);
         assert!(!odd.contains(8) && !odd.contains(9));

@@ -22,7 +22,7 @@ pub trait Providers {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// The host's tag; never 0, never twice in a list.
+    /// The host's tag; never twice in a list.
     fn tag(&self, row: u32) -> u64;
     /// The row with a tag.
     fn row_of(&self, tag: u64) -> Option<u32>;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
+use crate::chain::bits::Rows;
 use crate::runtime::clock::VirtualClock;
 use crate::runtime::random::Stream;
 
@@ -107,7 +108,7 @@ impl World {
     }
 
     fn pick_with(&mut self, request: &Request<'_>) -> Picked {
-        self.try_pick(&Everyone(self.list.len()), request).unwrap()
+        self.try_pick(&Rows::All(self.list.len() as usize), request).unwrap()
     }
 
     fn pick(&mut self, balance: Balance) -> Picked {
@@ -139,10 +140,10 @@ fn the_first_candidates_parameters_name_the_algorithm_per_method() {
     let mut world = World::new(&["loadbalance=roundrobin&b.loadbalance=fastest", "", ""]);
     let tags: Vec<u64> = (0..4).map(|_| world.pick_with(&Request::new(b"a")).tag).collect();
     assert_eq!(tags, [1, 2, 3, 1]);
-    let error = world.try_pick(&Everyone(3), &Request::new(b"b")).unwrap_err();
+    let error = world.try_pick(&Rows::All(3), &Request::new(b"b")).unwrap_err();
     assert_eq!((error.status(), error.about()), (Status::E_INVOKERS, "loadbalance"));
-    assert!(world.try_pick(&Rows(&[1, 2]), &Request::new(b"b")).is_ok(), "another first candidate");
-    let error = world.try_pick(&Rows(&[]), &Request::new(b"a")).unwrap_err();
+    assert!(world.try_pick(&Rows::List(&[1, 2]), &Request::new(b"b")).is_ok(), "another first candidate");
+    let error = world.try_pick(&Rows::List(&[]), &Request::new(b"a")).unwrap_err();
     assert_eq!(error.status(), Status::E_NO_INVOKER);
 }
 
@@ -163,8 +164,8 @@ fn equal_weights_take_turns_within_each_set_of_candidates() {
     // Two routing results in turn: a shared counter would give each set every second provider only.
     let mut seen = [0; 5];
     for _ in 0..8 {
-        seen[world.try_pick(&Rows(&[0, 1]), &wish).unwrap().tag as usize] += 1;
-        seen[world.try_pick(&Rows(&[2, 3]), &wish).unwrap().tag as usize] += 1;
+        seen[world.try_pick(&Rows::List(&[0, 1]), &wish).unwrap().tag as usize] += 1;
+        seen[world.try_pick(&Rows::List(&[2, 3]), &wish).unwrap().tag as usize] += 1;
     }
     assert_eq!(seen, [0, 4, 4, 4, 4]);
 }
@@ -317,7 +318,7 @@ fn a_retry_gets_what_was_not_tried_then_what_is_available_then_the_next() {
     let none = Request { available: Some(&[]), balance: Some(Balance::RoundRobin), ..Request::new(b"n") };
     let tags: Vec<u64> = (0..5).map(|_| world.pick_with(&none).tag).collect();
     assert_eq!(tags, [2, 3, 4, 5, 1]);
-    let only = world.try_pick(&Rows(&[0]), &none).unwrap();
+    let only = world.try_pick(&Rows::List(&[0]), &none).unwrap();
     assert_eq!((only.tag, only.available), (1, false), "a single candidate is used all the same");
 }
 
@@ -389,7 +390,7 @@ fn many_threads_lose_no_count_and_keep_the_shares() {
                         let balance =
                             if number % 2 == 0 { Balance::RoundRobin } else { Balance::LeastActive };
                         let request = Request { balance: Some(balance), ..Request::new(b"m") };
-                        let picked = picker.pick(&Everyone(3), &request).unwrap();
+                        let picked = picker.pick(&Rows::All(3), &request).unwrap();
                         if number % 2 == 0 {
                             counts[picked.row as usize] += 1;
                         }

@@ -228,8 +228,8 @@ impl Warmup {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Everyone, Rows};
     use super::*;
+    use crate::chain::bits::Rows;
     use crate::runtime::random::Stream;
 
     fn weights(values: &[u32]) -> Weights {
@@ -267,7 +267,7 @@ mod tests {
             let mut counts = vec![0; values.len()];
             let draws = if values.len() > 100 { 20_000 } else { 200_000 };
             for _ in 0..draws {
-                let row = weights.now(|| 0).draw(&Everyone(values.len() as u32), &mut draw);
+                let row = weights.now(|| 0).draw(&Rows::All(values.len()), &mut draw);
                 counts[row as usize] += 1;
             }
             if name == "too uneven to reject" {
@@ -288,7 +288,7 @@ mod tests {
         let mut counts = vec![0; rows.len()];
         let mut draw = Stream::seeded(3);
         for _ in 0..100_000 {
-            let row = weights.now(|| 0).draw(&Rows(&rows), &mut draw);
+            let row = weights.now(|| 0).draw(&Rows::List(&rows), &mut draw);
             counts[rows.binary_search(&row).unwrap()] += 1;
         }
         let (chi, degrees) = chi_square(&counts, &rows);
@@ -303,7 +303,7 @@ mod tests {
             let zeros: Vec<u32> = (0..values.len() as u32).filter(|row| values[*row as usize] == 0).collect();
             let mut counts = vec![0_u64; values.len()];
             for _ in 0..10_000 {
-                counts[weights.now(|| 0).draw(&Rows(&zeros), &mut draw) as usize] += 1;
+                counts[weights.now(|| 0).draw(&Rows::List(&zeros), &mut draw) as usize] += 1;
             }
             let expected = 10_000 / zeros.len() as u64;
             assert!(zeros.iter().all(|row| counts[*row as usize].abs_diff(expected) < expected / 4));
