@@ -149,14 +149,15 @@ impl Handshake {
     /// A dialogue that asks for `host:port`. Whatever cannot be sent is refused here.
     pub fn new(
         protocol: Protocol,
-        host: &str,
+        host: Host<'_>,
         port: u16,
         credentials: Option<Credentials<'_>>,
         settings: Settings,
     ) -> Result<Self, Fault> {
+        host.check()?;
         let mut new = Handshake {
             state: State::Reconnect,
-            host: host.to_owned(),
+            host: host.to_string(),
             port,
             own: None,
             authorization: None,
@@ -171,12 +172,11 @@ impl Handshake {
         };
         match protocol {
             Protocol::Socks(version) => {
-                let target = Host::parse(host)?;
-                let socks = Socks::new(version, target, port, credentials, new.settings.socks)?;
+                let socks = Socks::new(version, host, port, credentials, new.settings.socks)?;
                 new.state = State::Socks(Box::new(socks));
             }
             Protocol::Connect => {
-                connect::authority(host, port)?;
+                connect::authority(&new.host, port)?;
                 new.own = match credentials {
                     Some(c) => Some(connect::basic(c.user, c.password)?),
                     None => None,

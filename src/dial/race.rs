@@ -283,7 +283,9 @@ pub struct Race {
     next_id: u32,
     next_start: Millis,
     last_start: Millis,
+    /// The overall deadline of the rules, and one set from outside.
     overall: Option<Millis>,
+    limit: Option<Millis>,
     closing: Option<Closing>,
     ended: Option<Ending>,
     winner: Option<Candidate>,
@@ -310,6 +312,7 @@ impl Race {
             next_start: 0,
             last_start: 0,
             overall: None,
+            limit: None,
             closing: None,
             ended: None,
             winner: None,
@@ -376,6 +379,11 @@ impl Race {
         }
     }
 
+    /// True while a family's answer is still awaited.
+    pub fn families_open(&self) -> bool {
+        self.live.as_ref().is_some_and(|live| live.open.contains(&true))
+    }
+
     /// There is no further Selection; answers [`Action::NeedRoutes`].
     pub fn no_more_routes(&mut self) {
         self.no_more_routes = true;
@@ -392,6 +400,11 @@ impl Race {
     /// Ends the race at the next call of [`Race::next`], before anything else.
     pub fn cancel(&mut self) {
         self.canceled = true;
+    }
+
+    /// Ends the race at this time at the latest, as the overall deadline does.
+    pub fn end_at(&mut self, at: Millis) {
+        self.limit = Some(self.limit.map_or(at, |limit| limit.min(at)));
     }
 
     /// The host is content with an offered attempt: it wins. False when it is not on offer.
@@ -486,7 +499,7 @@ impl Race {
                     handshake: attempt.phase == Phase::Handshake,
                 };
             }
-            if self.overall.is_some_and(|at| at <= now) {
+            if self.overall.into_iter().chain(self.limit).any(|at| at <= now) {
                 self.closing = Some(Closing::End(Why::Deadline, Ending::Deadline));
                 continue;
             }
@@ -689,7 +702,7 @@ impl Race {
 
     /// Nothing is due: ask, end or wait.
     fn rest(&mut self, now: Millis) -> Action {
-        let open = self.live.as_ref().is_some_and(|live| live.open.contains(&true));
+        let open = self.families_open();
         let idle = self.attempts.is_empty();
         if self.waiting.is_empty() && !open && !self.solo {
             let may_ask = idle || self.rules.across_selections && now >= self.next_start;
@@ -708,7 +721,7 @@ impl Race {
 
     fn deadline(&self, now: Millis) -> Option<Millis> {
         let attempts = self.attempts.iter().filter_map(|a| a.deadline).min();
-        [attempts, self.overall, self.next_turn(now)].into_iter().flatten().min()
+        [attempts, self.overall, self.limit, self.next_turn(now)].into_iter().flatten().min()
     }
 
     /// When the next start could be, if only time stands in its way.

@@ -71,13 +71,29 @@ impl<'a> Host<'a> {
         if let Ok(ip) = text.parse::<Ipv4Addr>() {
             return Ok(Host::Ip(ip.into()));
         }
-        if text.len() > 255 {
-            return Err(Fault::LongHost);
-        }
-        if text.bytes().any(|b| b <= b' ' || b == 0x7f) {
-            return Err(Fault::BadHost);
-        }
+        Host::Name(text).check()?;
         Ok(Host::Name(text))
+    }
+
+    /// What no protocol may be told: no name, a name of more than 255 bytes, spaces and control characters.
+    pub fn check(&self) -> Result<(), Fault> {
+        match self {
+            Host::Ip(_) => Ok(()),
+            Host::Name("") => Err(Fault::EmptyHost),
+            Host::Name(name) if name.len() > 255 => Err(Fault::LongHost),
+            Host::Name(name) if name.bytes().any(|b| b <= b' ' || b == 0x7f) => Err(Fault::BadHost),
+            Host::Name(_) => Ok(()),
+        }
+    }
+}
+
+/// Without brackets.
+impl core::fmt::Display for Host<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Host::Ip(ip) => write!(f, "{ip}"),
+            Host::Name(name) => f.write_str(name),
+        }
     }
 }
 

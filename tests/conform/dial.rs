@@ -361,8 +361,8 @@ pub(crate) fn connect_reply(case: &Value) -> Outcome {
         let settings = Settings { preemptive_basic: false, ..Settings::default() };
         let credentials = pair.map(|(user, password)| Credentials { user, password });
         let port = port.parse().expect("a port");
-        let mut dialogue =
-            Handshake::new(Protocol::Connect, host, port, credentials, settings).expect("a request");
+        let mut dialogue = Handshake::new(Protocol::Connect, Host::Name(host), port, credentials, settings)
+            .expect("a request");
         let mut leftover = String::new();
         let mut fault = None;
         'parts: for part in &cut {
@@ -460,7 +460,7 @@ pub(crate) fn connect_flow(case: &Value) -> Outcome {
     let mut calls = 0;
     let mut seen_challenges = json!([]);
     let mut dialogue =
-        Handshake::new(Protocol::Connect, "example.com", 443, None, settings).expect("a request");
+        Handshake::new(Protocol::Connect, Host::Name("example.com"), 443, None, settings).expect("a request");
     let mut fault = None;
     let mut canceled = false;
     while fault.is_none() && !canceled {
@@ -555,7 +555,7 @@ pub(crate) fn connect_tunnel(case: &Value) -> Outcome {
     replies.reverse();
     let settings = Settings::upstream();
     let mut dialogue =
-        Handshake::new(Protocol::Connect, "o.example", 443, None, settings).expect("a request");
+        Handshake::new(Protocol::Connect, Host::Name("o.example"), 443, None, settings).expect("a request");
     let value = basic("user", "pass").expect("fine");
     let with_credentials = case["credentials"] == true;
     let mut fault = None;
