@@ -1,7 +1,5 @@
 //! The invoker snapshot and its row sets as picks see them.
 
-use core::ops::ControlFlow;
-
 use super::{Candidates, Providers, Visit};
 use crate::chain::bits::Rows;
 use crate::chain::column::ColumnData;
