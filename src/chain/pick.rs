@@ -208,8 +208,8 @@ impl<P: Providers, D: Draw> Picker<'_, P, D> {
 
     fn take(&self, row: u32, balance: Balance, request: &Request<'_>) -> Picked {
         let ticket = if balance.counts_calls() {
-            let cell = self.plan.calls(request.method, self.providers, self.clock).cell(row);
-            self.plan.stats().begin(cell, balance, self.clock.monotonic_ns())
+            let calls = self.plan.calls(request.method, self.providers, self.clock);
+            self.plan.stats().begin(calls.cell(row), balance, self.clock.monotonic_ns())
         } else {
             Ticket::NONE
         };
@@ -330,5 +330,7 @@ fn invalid(key: &str, value: &str, expected: &str) -> Error {
     Error::new(Status::E_INVOKERS, format!("{value:?} is not {expected}")).subject(key)
 }
 
+#[cfg(test)]
+mod naive;
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,15 @@
 //! What picks need to know about a list of providers, computed when the list changes.
 
-use core::hash::{BuildHasher, Hasher};
 use core::sync::atomic::AtomicBool;
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::RandomState;
 use std::sync::{Arc, OnceLock};
 
 use super::ring::{self, Ring};
 use super::stats::{CallStats, MethodStats, ServiceStats};
 use super::weight::{Column, DEFAULT_WARMUP_MS, DEFAULT_WEIGHT, Warmup, Weights, WeightsNow};
 use super::{Balance, invalid};
+use crate::chain::hash;
 use crate::error::{Error, Result, Status};
 use crate::runtime::clock::Clock;
 
@@ -475,7 +474,6 @@ impl Calls {
 struct CallsTable {
     slots: Box<[OnceLock<CallsSlot>]>,
     others: OnceLock<Calls>,
-    hasher: RandomState,
 }
 
 struct CallsSlot {
@@ -488,15 +486,11 @@ const CALLS_SLOTS: usize = 128;
 
 impl CallsTable {
     fn new() -> Self {
-        CallsTable {
-            slots: (0..CALLS_SLOTS).map(|_| OnceLock::new()).collect(),
-            others: OnceLock::new(),
-            hasher: RandomState::new(),
-        }
+        CallsTable { slots: (0..CALLS_SLOTS).map(|_| OnceLock::new()).collect(), others: OnceLock::new() }
     }
 
     fn get(&self, name: &[u8], make: impl Fn(&[u8]) -> Calls) -> &Calls {
-        let hash = self.hash(name);
+        let hash = hash::bytes(hash::seed(), name);
         for probe in 0..MAX_PROBES {
             let Some(slot) = self.slots.get((hash as usize).wrapping_add(probe) % CALLS_SLOTS) else { break };
             let own = slot.get_or_init(|| CallsSlot { hash, name: name.into(), calls: make(name) });
@@ -505,12 +499,6 @@ impl CallsTable {
             }
         }
         self.others.get_or_init(|| make(b""))
-    }
-
-    fn hash(&self, name: &[u8]) -> u64 {
-        let mut hasher = self.hasher.build_hasher();
-        hasher.write(name);
-        hasher.finish()
     }
 }
 

@@ -28,7 +28,7 @@ impl List {
         }
     }
 
-    fn tagged(mut self, tags: &[u64]) -> List {
+    pub(super) fn tagged(mut self, tags: &[u64]) -> List {
         self.tags = tags.to_vec();
         self
     }
@@ -66,7 +66,7 @@ impl Providers for List {
 }
 
 /// A chain's worth of state around a list.
-struct World {
+pub(super) struct World {
     list: List,
     plan: Plan,
     stats: Arc<CallStats>,
@@ -82,8 +82,16 @@ impl World {
         World::with(texts, Quirks::default())
     }
 
+    pub(super) fn over(list: List) -> World {
+        World::build(list, Quirks::default())
+    }
+
     fn with(texts: &[&str], quirks: Quirks) -> World {
-        let (list, stats) = (List::new(texts), CallStats::new());
+        World::build(List::new(texts), quirks)
+    }
+
+    fn build(list: List, quirks: Quirks) -> World {
+        let stats = CallStats::new();
         let service = stats.service("S");
         let plan = Plan::build(&list, quirks, Arc::clone(&service)).unwrap();
         let time = VirtualClock::new(1_700_000_000_000);
@@ -91,12 +99,12 @@ impl World {
         World { list, plan, stats, service, sticky, time, clock, draw }
     }
 
-    fn replace(&mut self, list: List) {
+    pub(super) fn replace(&mut self, list: List) {
         self.plan = Plan::build(&list, Quirks::default(), Arc::clone(&self.service)).unwrap();
         self.list = list;
     }
 
-    fn try_pick(&mut self, candidates: &impl Candidates, request: &Request<'_>) -> Result<Picked> {
+    pub(super) fn try_pick(&mut self, candidates: &impl Candidates, request: &Request<'_>) -> Result<Picked> {
         Picker {
             providers: &self.list,
             plan: &self.plan,
