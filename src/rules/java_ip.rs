@@ -20,6 +20,15 @@ pub fn match_expression(pattern: &str, host: &str, port: u16) -> Result<bool, Fa
     if pattern.contains('/') { match_network(pattern, host) } else { match_range(pattern, Some(host), port) }
 }
 
+/// `matchIpExpression(pattern, address)`: the address is a host; only one that ends with a colon is split, so
+/// that `host:port` is an unknown host.
+pub fn match_address(pattern: &str, address: Option<&str>) -> Result<bool, Fault> {
+    match address {
+        None => Ok(false),
+        Some(address) => match_expression(pattern, address.strip_suffix(':').unwrap_or(address), 0),
+    }
+}
+
 /// `CIDRUtils(pattern).isInRange(host)`.
 pub fn match_network(pattern: &str, host: &str) -> Result<bool, Fault> {
     let (network, prefix) = pattern.split_once('/').ok_or(Fault::IllegalArgument)?;

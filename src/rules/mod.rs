@@ -35,7 +35,7 @@ pub mod string_match;
 pub mod tag;
 pub mod yaml;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Source, Status};
 use affinity::AffinityRule;
 use condition::{ConditionRule, Document};
 use dialect::Dialect;
@@ -106,6 +106,35 @@ impl Rule {
             Rule::Condition(rule) => rule.in_force(),
             Rule::Tag(rule) => rule.in_force(),
             Rule::Affinity(rule) => rule.in_force(),
+        }
+    }
+
+    /// The key under which the rule says it belongs: for rules that come without one, from a file or from code.
+    ///
+    /// # Errors
+    /// `E_RULE`: the text has no `key`, or a `scope` that rules of its kind do not have.
+    pub fn declared_key(&self) -> Result<String> {
+        let header = self.header();
+        let refused = |message: &str| Err(Error::new(Status::E_RULE, message).source(Source::Parser));
+        let kind = self.kind();
+        match header.scope.as_deref() {
+            None | Some("application") => {}
+            Some("service") if kind != RuleKind::Tag => {}
+            Some("service") => return refused("tag rules belong to an application, not to a service"),
+            Some(_) => return refused("'scope' must be service or application"),
+        }
+        match header.key.as_deref().filter(|key| !key.is_empty()) {
+            Some(key) => Ok(format!("{key}{}", kind.suffix())),
+            None => refused("the rule has no 'key' that says whom it is for"),
+        }
+    }
+
+    /// Its language.
+    pub fn kind(&self) -> RuleKind {
+        match self {
+            Rule::Condition(_) => RuleKind::Condition,
+            Rule::Tag(_) => RuleKind::Tag,
+            Rule::Affinity(_) => RuleKind::Affinity,
         }
     }
 

@@ -11,6 +11,7 @@ mod pick;
 mod proxy;
 mod race;
 mod routing;
+mod tag;
 
 #[path = "../naive/mod.rs"]
 mod naive;
@@ -39,6 +40,12 @@ impl Outcome {
 /// Runs one case of one file; the file's stem tells kinds of the same name apart.
 fn run(file: &str, kind: &str, case: &Value) -> Outcome {
     match (file, kind) {
+        (
+            "dubbo_chain",
+            "tag" | "tag-parse" | "tag-level" | "tag-lifecycle" | "tag-static-config" | "string_match"
+            | "param_match" | "mock" | "ip",
+        ) => tag::run(kind, case),
+        ("bugs", "tag_route" | "tag_level") => tag::report(kind, case),
         ("dubbo_condition", "condition") => condition::run(case),
         (
             "bugs",
