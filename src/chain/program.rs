@@ -306,6 +306,9 @@ pub struct Destinations {
     /// Draw by the hash of this property of the call instead of at random, so that one caller always gets the
     /// same destination; when the property is absent the draw is random.
     pub hash_key: Option<CallKey>,
+    /// Draw as Dubbo does: of the sets drawn among, the first has one unit more than its weight and the last one
+    /// less (a drawn number above 0 counts as the number below it).
+    pub first_gains_one: bool,
 }
 
 /// One of several sets.
@@ -323,6 +326,7 @@ pub struct Destination {
 
 /// Tag routing. With *T* = the requested tag, *static* = the invokers whose parameter `dubbo.tag` equals *T*:
 ///
+/// - T equal to `everyone`: the list passes.
 /// - no `rule`, no T: keep `untagged`.
 /// - no `rule`, T: keep static; nothing kept and not `force`: keep `untagged`.
 /// - `rule`: see [`TagRule`].
@@ -332,8 +336,10 @@ pub struct Destination {
 pub struct Tag {
     /// The property that carries the tag, `attachments[dubbo.tag]`.
     pub tag: CallKey,
-    /// An empty value of `tag` is a tag of its own (dubbo-go) instead of "not given".
-    pub empty_is_tag: bool,
+    /// An empty value of `tag` says "no tag", whatever `default_tag` says (dubbo-go), instead of "not given".
+    pub empty_is_no_tag: bool,
+    /// Calls for this tag get the whole list, tagged or not: broadcasts and health checks.
+    pub everyone: Option<Arc<str>>,
     /// The tag when the call gives none: the consumer URL's parameter. Empty = none.
     pub default_tag: Option<Arc<str>>,
     /// The caller insists on the tag: no fall-back to untagged invokers.

@@ -193,7 +193,7 @@ impl<T: Table + ?Sized> Run<'_, '_, T> {
                 Some(value) => stable_hash(value) % total,
                 None => (self.draw)(total),
             };
-            destination_of(weights, number)
+            destination_of(weights, if destinations.first_gains_one { number.saturating_sub(1) } else { number })
         } else {
             0
         };
@@ -208,6 +208,9 @@ impl<T: Table + ?Sized> Run<'_, '_, T> {
                 |row: &usize| run.invokers.value(*row, &tag.column).is_some_and(|value| value == wanted);
             list.iter().copied().filter(same).collect()
         };
+        if wanted.is_some() && wanted.as_deref() == tag.everyone.as_deref() {
+            return list;
+        }
         let Some(rule) = &tag.rule else {
             let Some(wanted) = wanted else { return self.keep(&list, &tag.untagged) };
             let kept = with_static(self, &wanted);
@@ -274,8 +277,9 @@ impl<T: Table + ?Sized> Run<'_, '_, T> {
 
 /// The tag a call asks for.
 pub(crate) fn requested_tag(tag: &Tag, call: &Invocation<'_>) -> Option<String> {
-    match call.value(&tag.tag).filter(|value| tag.empty_is_tag || !value.is_empty()) {
-        Some(value) => Some(as_text(value).into_owned()),
-        None => tag.default_tag.as_deref().filter(|text| !text.is_empty()).map(str::to_owned),
+    match call.value(&tag.tag) {
+        Some(value) if !value.is_empty() => Some(as_text(value).into_owned()),
+        Some(_) if tag.empty_is_no_tag => None,
+        _ => tag.default_tag.as_deref().filter(|text| !text.is_empty()).map(str::to_owned),
     }
 }
