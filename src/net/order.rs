@@ -73,16 +73,16 @@ impl Order {
         }
         let source = std::mem::take(ips);
         ips.reserve(source.len());
-        self.visit(&source, |ip| ips.push(ip));
+        self.visit(&source, |_, ip| ips.push(ip));
     }
 
-    /// Calls `each` in order without storing anything; `dedup` is left to [`Order::apply`].
+    /// Calls `each` in order, with the position in the input, and stores nothing; `dedup` is left to
+    /// [`Order::apply`].
     #[inline]
-    pub(crate) fn visit(&self, ips: &[Ip], mut each: impl FnMut(Ip)) {
-        let mixed =
-            self.interleave && ips.split_first().is_some_and(|(a, b)| b.iter().any(|b| b.family != a.family));
+    pub(crate) fn visit(&self, ips: &[Ip], mut each: impl FnMut(usize, Ip)) {
+        let mixed = self.interleave && ips.split_first().is_some_and(|(a, b)| b.iter().any(|b| b.family != a.family));
         if !mixed {
-            ips.iter().for_each(|&ip| each(ip));
+            ips.iter().enumerate().for_each(|(i, &ip)| each(i, ip));
             return;
         }
         let first = match self.first_family {
@@ -90,18 +90,18 @@ impl Order {
             FirstFamily::V4 => V4,
             FirstFamily::FirstAddress => ips.first().map_or(V6, |ip| ip.family),
         };
-        let mut leading = ips.iter().filter(|ip| ip.family == first);
-        let mut other = ips.iter().filter(|ip| ip.family != first);
-        for &ip in leading.by_ref().take(self.first_family_count.max(1)) {
-            each(ip);
+        let mut leading = ips.iter().enumerate().filter(|(_, ip)| ip.family == first);
+        let mut other = ips.iter().enumerate().filter(|(_, ip)| ip.family != first);
+        for (i, &ip) in leading.by_ref().take(self.first_family_count.max(1)) {
+            each(i, ip);
         }
         loop {
             match (other.next(), leading.next()) {
-                (Some(&a), Some(&b)) => {
-                    each(a);
-                    each(b);
+                (Some((i, &a)), Some((j, &b))) => {
+                    each(i, a);
+                    each(j, b);
                 }
-                (Some(&one), None) | (None, Some(&one)) => each(one),
+                (Some((i, &one)), None) | (None, Some((i, &one))) => each(i, one),
                 (None, None) => return,
             }
         }
