@@ -40,9 +40,15 @@ pub fn explain_json(selector: &Selector, cx: &Context<'_>) -> Value {
         .enumerate()
         .map(|(at, (proxy, routes))| {
             let mut entry = Map::new();
-            entry.insert("proxy".into(), proxy.map_or_else(|| "DIRECT".into(), |proxy| proxy.to_string().into()));
-            let errors: Vec<String> =
-                selector.fault_list().filter(|(proxy, _)| *proxy == at).map(|(_, error)| error.to_string()).collect();
+            entry.insert(
+                "proxy".into(),
+                proxy.map_or_else(|| "DIRECT".into(), |proxy| proxy.to_string().into()),
+            );
+            let errors: Vec<String> = selector
+                .fault_list()
+                .filter(|(proxy, _)| *proxy == at)
+                .map(|(_, error)| error.to_string())
+                .collect();
             let state = match () {
                 () if at >= turned_to => "not turned to",
                 () if !errors.is_empty() => "failed",
@@ -50,10 +56,13 @@ pub fn explain_json(selector: &Selector, cx: &Context<'_>) -> Value {
                 () => "done",
             };
             entry.insert("state".into(), state.into());
-            if let Some(name) = proxy.map_or_else(|| asked_name(cx), |proxy| match proxy.ip() {
-                Some(_) => None,
-                None => Some(proxy.host().text()),
-            }) {
+            if let Some(name) = proxy.map_or_else(
+                || asked_name(cx),
+                |proxy| match proxy.ip() {
+                    Some(_) => None,
+                    None => Some(proxy.host().text()),
+                },
+            ) {
                 entry.insert("name".into(), name.into());
             }
             if !errors.is_empty() {
@@ -122,27 +131,33 @@ fn route_json(route: &RouteRef<'_>, cx: &Context<'_>, now: u64, selection: u16, 
     };
     shown.insert("state".into(), state.into());
     if flags & flag::POSTPONED != 0 {
-        shown.insert("postponed".into(), match cx.database.get(route.key(), now) {
-            Some(failed) => json!({
-                "failure": failed.failure.text(),
-                "os_errno": failed.os_errno,
-                "failed_ms_ago": failed.age_ms,
-                "periods": failed.periods,
-                "remaining_ms": failed.remaining_ms,
-            }),
-            None => json!("the failure is over meanwhile"),
-        });
+        shown.insert(
+            "postponed".into(),
+            match cx.database.get(route.key(), now) {
+                Some(failed) => json!({
+                    "failure": failed.failure.text(),
+                    "os_errno": failed.os_errno,
+                    "failed_ms_ago": failed.age_ms,
+                    "periods": failed.periods,
+                    "remaining_ms": failed.remaining_ms,
+                }),
+                None => json!("the failure is over meanwhile"),
+            },
+        );
     }
     if flags & flag::NOT_CHECKED != 0 {
         shown.insert("target_checked".into(), "not checked: the proxy resolves the name".into());
     }
     if let Some(service) = route.service() {
-        shown.insert("service".into(), json!({
-            "priority": service.priority,
-            "alpn": service.alpn.iter().map(|id| String::from_utf8_lossy(id)).collect::<Vec<_>>(),
-            "port": service.port,
-            "ech_bytes": service.ech.len(),
-        }));
+        shown.insert(
+            "service".into(),
+            json!({
+                "priority": service.priority,
+                "alpn": service.alpn.iter().map(|id| String::from_utf8_lossy(id)).collect::<Vec<_>>(),
+                "port": service.port,
+                "ech_bytes": service.ech.len(),
+            }),
+        );
     }
     Value::Object(shown)
 }

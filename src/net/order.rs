@@ -80,7 +80,8 @@ impl Order {
     /// [`Order::apply`].
     #[inline]
     pub(crate) fn visit(&self, ips: &[Ip], mut each: impl FnMut(usize, Ip)) {
-        let mixed = self.interleave && ips.split_first().is_some_and(|(a, b)| b.iter().any(|b| b.family != a.family));
+        let mixed =
+            self.interleave && ips.split_first().is_some_and(|(a, b)| b.iter().any(|b| b.family != a.family));
         if !mixed {
             ips.iter().enumerate().for_each(|(i, &ip)| each(i, ip));
             return;

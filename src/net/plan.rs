@@ -80,11 +80,17 @@ mod tests {
 
     #[test]
     fn a_plan_is_every_route_with_failed_ones_last() {
-        let spec = AddressSpec { host: "plan.example", port: 80, proxy_selector: 1, ..AddressSpec::default() };
+        let spec =
+            AddressSpec { host: "plan.example", port: 80, proxy_selector: 1, ..AddressSpec::default() };
         let address = Arc::new(Address::new(spec, Compat::Byway, &|_| None).unwrap());
         let database = RouteDatabase::new(Policy::default());
         let failed = (Ip::parse("2001:db8::1").unwrap(), 80);
-        database.failed(&Route::new(Arc::clone(&address), None, failed, Ip::NONE, None), Failure::Refused, 0, 0);
+        database.failed(
+            &Route::new(Arc::clone(&address), None, failed, Ip::NONE, None),
+            Failure::Refused,
+            0,
+            0,
+        );
         let cx = Context {
             address: &address,
             database: &database,

@@ -337,7 +337,9 @@ impl Selector {
             Some(ExplicitProxy::Direct) => self.from = From::Direct,
             Some(ExplicitProxy::Proxy(_)) => self.from = From::Explicit,
             None if cx.address.proxy_selector() == 0 => self.from = From::Direct,
-            None if cx.settings.compat == Compat::OkHttp5 && !cx.address.uri_has_host() => self.from = From::Direct,
+            None if cx.settings.compat == Compat::OkHttp5 && !cx.address.uri_has_host() => {
+                self.from = From::Direct
+            }
             None => {
                 self.proxy_count = 0;
                 self.state = State::Proxies;
@@ -379,17 +381,23 @@ impl Selector {
     ///
     /// # Errors
     /// `E_STATE` when nothing was asked. Under OkHttp also what [`Selector::fail_proxies`] returns.
-    pub fn answer_proxies(&mut self, cx: &Context<'_>, proxies: impl IntoIterator<Item = Listed>) -> Result<()> {
+    pub fn answer_proxies(
+        &mut self,
+        cx: &Context<'_>,
+        proxies: impl IntoIterator<Item = Listed>,
+    ) -> Result<()> {
         if self.state != State::Proxies {
             return Err(Error::new(Status::E_STATE, "no proxies were asked for"));
         }
         let okhttp = cx.settings.compat != Compat::Byway;
         for (i, listed) in proxies.into_iter().enumerate() {
             if listed == Listed::Null && !okhttp {
-                return self.fail_proxies(cx, Error::new(Status::E_NULL, format!("proxy {i} of the list is NULL")));
+                return self
+                    .fail_proxies(cx, Error::new(Status::E_NULL, format!("proxy {i} of the list is NULL")));
             }
             if i >= MAX_PROXIES {
-                let error = Error::new(Status::E_LIMIT, format!("more than {MAX_PROXIES} proxies in one list"));
+                let error =
+                    Error::new(Status::E_LIMIT, format!("more than {MAX_PROXIES} proxies in one list"));
                 return self.fail_proxies(cx, error);
             }
             if let Err(full) = self.listed.try_push(listed) {
@@ -401,7 +409,8 @@ impl Selector {
         }
         if self.list().is_empty() {
             if !okhttp && !cx.settings.empty_is_direct {
-                let error = Error::new(Status::E_EMPTY_ANSWER, "the proxy selector answered without any proxy");
+                let error =
+                    Error::new(Status::E_EMPTY_ANSWER, "the proxy selector answered without any proxy");
                 return self.fail_proxies(cx, error.source(Source::Callback));
             }
             self.from = From::Direct;
@@ -444,7 +453,10 @@ impl Selector {
             return Err(error);
         }
         let status = match error.status() {
-            known @ (Status::E_CANCELED | Status::E_TIMEOUT | Status::E_EMPTY_ANSWER | Status::E_ABANDONED) => known,
+            known @ (Status::E_CANCELED
+            | Status::E_TIMEOUT
+            | Status::E_EMPTY_ANSWER
+            | Status::E_ABANDONED) => known,
             _ => Status::E_PROXY_SELECTOR,
         };
         let wrapped = Error::new(status, format!("the proxy selector failed: {}", error.message()))
@@ -520,7 +532,8 @@ impl Selector {
     fn give_postponed(&mut self) -> Step {
         self.selections += 1;
         let number = self.selections;
-        let entries = if self.spilled.is_empty() { self.inline.as_mut_slice() } else { self.spilled.as_mut_slice() };
+        let entries =
+            if self.spilled.is_empty() { self.inline.as_mut_slice() } else { self.spilled.as_mut_slice() };
         for entry in entries.iter_mut().filter(|e| e.selection == 0 && e.flags & flag::POSTPONED != 0) {
             entry.selection = number;
         }
@@ -540,10 +553,13 @@ impl Selector {
         } else {
             let same = untold.iter().all(|fault| fault.error.status() == first.error.status());
             let status = if same { first.error.status() } else { Status::E_NO_ROUTE };
-            Error::new(status, format!("no route: {} entries failed, first: {}", untold.len(), first.error.message()))
-                .subject(first.error.about())
-                .source(first.error.found_by())
-                .causes(untold.iter().map(|fault| fault.error.clone()))
+            Error::new(
+                status,
+                format!("no route: {} entries failed, first: {}", untold.len(), first.error.message()),
+            )
+            .subject(first.error.about())
+            .source(first.error.found_by())
+            .causes(untold.iter().map(|fault| fault.error.clone()))
         };
         self.told = self.faults.len() as u32;
         Step::Failed(error)
@@ -592,7 +608,10 @@ impl Selector {
                 return self.fault(cx, filtered(cx.address.host().text()));
             }
         } else if !kind.resolves_locally() && cx.settings.deny_unresolved_targets {
-            let error = Error::new(Status::E_FILTERED, "the proxy would resolve this name, unseen by the address filter");
+            let error = Error::new(
+                Status::E_FILTERED,
+                "the proxy would resolve this name, unseen by the address filter",
+            );
             return self.fault(cx, error.subject(cx.address.host().text()).source(Source::Engine));
         }
         self.targets.clear();
@@ -634,7 +653,9 @@ impl Selector {
         match self.state {
             State::Dns(Whose::Target) => address.host().text(),
             State::Dns(Whose::Proxy) if !self.odd_name.is_empty() => &self.odd_name,
-            State::Dns(Whose::Proxy) => self.proxy_at(self.current, address).map_or("", |proxy| proxy.host().text()),
+            State::Dns(Whose::Proxy) => {
+                self.proxy_at(self.current, address).map_or("", |proxy| proxy.host().text())
+            }
             _ => "",
         }
     }
@@ -650,7 +671,8 @@ impl Selector {
     /// Upstream's `nextRoutes`. An error ends the step; the next one goes on with the following proxy.
     #[cold]
     fn begin_proxy_okhttp(&mut self, cx: &Context<'_>) -> Option<Step> {
-        let null = self.from == From::List && self.list().get(usize::from(self.current)) == Some(&Listed::Null);
+        let null =
+            self.from == From::List && self.list().get(usize::from(self.current)) == Some(&Listed::Null);
         if null {
             return Some(Step::Failed(Error::new(Status::E_NULL, "a null proxy in the list")));
         }
@@ -658,7 +680,12 @@ impl Selector {
         self.targets.clear();
         let address = cx.address;
         let Some(proxy) = self.proxy_at(self.current, address).cloned() else {
-            return self.literal_or_ask_okhttp(cx, Whose::Target, address.host().literal(), address.host().text());
+            return self.literal_or_ask_okhttp(
+                cx,
+                Whose::Target,
+                address.host().literal(),
+                address.host().text(),
+            );
         };
         if proxy.kind().is_socks() {
             let hop = (Ip::NONE, address.port());
@@ -682,7 +709,13 @@ impl Selector {
         self.literal_or_ask_okhttp(cx, Whose::Proxy, literal, &text)
     }
 
-    fn literal_or_ask_okhttp(&mut self, cx: &Context<'_>, whose: Whose, literal: Literal, text: &str) -> Option<Step> {
+    fn literal_or_ask_okhttp(
+        &mut self,
+        cx: &Context<'_>,
+        whose: Whose,
+        literal: Literal,
+        text: &str,
+    ) -> Option<Step> {
         match literal {
             Literal::Ip(ip) if cx.settings.compat == Compat::OkHttp5 => {
                 match whose {
@@ -692,8 +725,14 @@ impl Selector {
                 return None;
             }
             Literal::Unparsable if cx.settings.compat == Compat::OkHttp5 => {
-                let why = if text.contains(':') { "invalid IPv6 address literal" } else { "Name or service not known" };
-                return Some(Step::Failed(Error::new(Status::E_UNKNOWN_HOST, format!("{text}: {why}")).subject(text)));
+                let why = if text.contains(':') {
+                    "invalid IPv6 address literal"
+                } else {
+                    "Name or service not known"
+                };
+                return Some(Step::Failed(
+                    Error::new(Status::E_UNKNOWN_HOST, format!("{text}: {why}")).subject(text),
+                ));
             }
             _ => {}
         }
@@ -781,7 +820,8 @@ impl Selector {
             return Ok(());
         }
         self.partial.clear();
-        let error = if error.about().is_empty() { error.subject(self.lookup_name(cx.address)) } else { error };
+        let error =
+            if error.about().is_empty() { error.subject(self.lookup_name(cx.address)) } else { error };
         self.lookup_failed(cx, error);
         Ok(())
     }
@@ -804,7 +844,10 @@ impl Selector {
         if ips.is_empty() {
             let name = self.lookup_name(cx.address).to_owned();
             let message = format!("DNS returned no addresses for {name}");
-            self.lookup_failed(cx, Error::new(Status::E_UNKNOWN_HOST, message).subject(name).source(Source::Callback));
+            self.lookup_failed(
+                cx,
+                Error::new(Status::E_UNKNOWN_HOST, message).subject(name).source(Source::Callback),
+            );
             return;
         }
         cx.listening.emit(EventKind::DnsEnd, || Event {
@@ -870,7 +913,8 @@ impl Selector {
             self.emit_added(cx, from);
             let error = match denied.is_empty() {
                 false => filtered(name),
-                true => Error::new(Status::E_UNKNOWN_HOST, "no IPv4 address, and SOCKS4 carries no other").subject(name),
+                true => Error::new(Status::E_UNKNOWN_HOST, "no IPv4 address, and SOCKS4 carries no other")
+                    .subject(name),
             };
             self.fault(cx, error);
         }
@@ -894,7 +938,9 @@ impl Selector {
     }
 
     fn add_through_proxy(&mut self, cx: &Context<'_>, ips: &[Ip], service: Option<Arc<Service>>) {
-        let Some(port) = self.proxy_at(self.current, cx.address).and_then(|proxy| proxy.usable_port()) else { return };
+        let Some(port) = self.proxy_at(self.current, cx.address).and_then(|proxy| proxy.usable_port()) else {
+            return;
+        };
         let from = self.entries().len();
         if self.targets.is_empty() {
             let ips = Ordered { ips, order: self.order(cx) };
@@ -919,7 +965,13 @@ impl Selector {
         if let (Some(&(_, first_hop)), Some(&first_target)) = (hops.first(), targets.first()) {
             let through_first = targets.iter().enumerate().map(|(i, &target)| (i, first_hop, target));
             let through_others = hops.iter().skip(1).map(|&(i, hop)| (i, hop, first_target));
-            self.add_entries(cx, through_first.chain(through_others).take(MAX_SOCKS_ROUTES), port, service, &[]);
+            self.add_entries(
+                cx,
+                through_first.chain(through_others).take(MAX_SOCKS_ROUTES),
+                port,
+                service,
+                &[],
+            );
         }
         self.add_entries(cx, std::iter::empty(), port, None, &filtered_hops);
         self.targets = targets;
@@ -1045,7 +1097,8 @@ impl Selector {
     #[inline]
     fn after_adding(&mut self, cx: &Context<'_>, from: usize) {
         let filtering = cx.settings.target_filter.is_some() || cx.settings.hop_filter.is_some();
-        let listening = cx.listening.wants(EventKind::RoutePostponed) || cx.listening.wants(EventKind::RouteFiltered);
+        let listening =
+            cx.listening.wants(EventKind::RoutePostponed) || cx.listening.wants(EventKind::RouteFiltered);
         if filtering || listening || self.entries().len() > MAX_ROUTES {
             self.after_adding_rare(cx, from);
         }
@@ -1150,7 +1203,10 @@ impl Selector {
     ) -> impl Iterator<Item = RouteRef<'a>> + use<'a> {
         let number = selection.number;
         let range = self.entries().get(selection.start as usize..selection.end as usize).unwrap_or_default();
-        range.iter().filter(move |entry| entry.selection == number).map(move |entry| self.route_of(address, entry))
+        range
+            .iter()
+            .filter(move |entry| entry.selection == number)
+            .map(move |entry| self.route_of(address, entry))
     }
 
     /// What the explanation reads: the routes found with the Selection that gave each (0 = none yet), and the
@@ -1184,7 +1240,9 @@ impl Selector {
 }
 
 fn filtered(subject: &str) -> Error {
-    Error::new(Status::E_FILTERED, "the address filter refuses every address").subject(subject).source(Source::Engine)
+    Error::new(Status::E_FILTERED, "the address filter refuses every address")
+        .subject(subject)
+        .source(Source::Engine)
 }
 
 /// Addresses and the order to take them in.

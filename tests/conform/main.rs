@@ -6,6 +6,8 @@
 
 mod condition;
 mod dial;
+mod net;
+mod okhttp;
 mod pac;
 mod pick;
 mod proxy;
@@ -57,6 +59,13 @@ fn run(file: &str, kind: &str, case: &Value) -> Outcome {
             | "affinity"
             | "rule_keys",
         ) => condition::report(kind, case),
+        ("connect", "order") => net::order(case),
+        ("connect", "postpone") => net::postpone(case),
+        ("bugs", "make_proxy") => net::make_proxy(case),
+        ("bugs", "route_selector") => net::route_selector(case),
+        ("bugs", "sequence") if matches!(case["area"].as_str(), Some("db" | "selector" | "dns")) => {
+            net::sequence(case)
+        }
         ("connect", "socks") => dial::socks(case),
         ("connect", "connect") => dial::connect(case),
         ("connect" | "bugs", "connect_request") => dial::connect_request(case),
@@ -84,6 +93,7 @@ fn run(file: &str, kind: &str, case: &Value) -> Outcome {
         ("dubbo_chain", "sticky") => pick::sticky(case),
         ("dubbo_chain", "cluster-select") => pick::select(case),
         ("dubbo_chain", "directory") => pick::directory(case),
+        ("okhttp", kind) if kind != "race" => okhttp::run(kind, case),
         _ => Outcome::Skip,
     }
 }

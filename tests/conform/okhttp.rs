@@ -4,7 +4,9 @@ use crate::Outcome;
 use byway::net::address::{AddressSpec, ExplicitProxy};
 use byway::net::events::Listening;
 use byway::net::proxy::{ProxyKind, ProxySpec};
-use byway::net::recover::{Attempt, Connection, Failed, Phase, Recovery, recover, report, retry_tls, track_failure};
+use byway::net::recover::{
+    Attempt, Connection, Failed, Phase, Recovery, recover, report, retry_tls, track_failure,
+};
 use byway::net::route::RouteRef;
 use byway::net::*;
 use byway::{Error, Status};
@@ -13,7 +15,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub fn run(kind: &str, case: &Value) -> Outcome {
+pub(crate) fn run(kind: &str, case: &Value) -> Outcome {
     match kind {
         "route_selector" | "route_database" => World::new(case).run(case),
         "inet_order" => {
@@ -23,7 +25,8 @@ pub fn run(kind: &str, case: &Value) -> Outcome {
         }
         "socket_host" => {
             let socket = &case["proxy_socket"];
-            let proxy = json!({"type": "HTTP", "host": socket["host"], "port": socket["port"], "ip": socket["ip"]});
+            let proxy =
+                json!({"type": "HTTP", "host": socket["host"], "port": socket["port"], "ip": socket["ip"]});
             let Listed::Proxy(proxy) = listed(&proxy) else { return Outcome::Fail("no proxy".into()) };
             let host = proxy.resolved().map_or_else(|| proxy.host().text().to_owned(), |ip| ip.to_string());
             Outcome::equal(json!(host), case["expect"]["value"].clone())
@@ -44,24 +47,25 @@ pub fn run(kind: &str, case: &Value) -> Outcome {
             Outcome::equal(json!(looks), case["expect"]["value"].clone())
         }
         "recover_decision" => recover_decision(case),
-        "tls_retry_decision" => {
-            Outcome::equal(json!(failure(&case["failure"]).is_some_and(retry_tls)), case["expect"]["retry"].clone())
-        }
+        "tls_retry_decision" => Outcome::equal(
+            json!(failure(&case["failure"]).is_some_and(retry_tls)),
+            case["expect"]["retry"].clone(),
+        ),
         "track_failure" => track(case),
         "connect_failure_report" => connect_failure_report(case),
         _ => Outcome::Skip,
     }
 }
 
-pub fn texts(list: &Value) -> impl Iterator<Item = &str> {
+pub(crate) fn texts(list: &Value) -> impl Iterator<Item = &str> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-pub fn ip(text: &str) -> Ip {
+pub(crate) fn ip(text: &str) -> Ip {
     Ip::parse(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-pub fn shown(ips: &[Ip]) -> Vec<String> {
+pub(crate) fn shown(ips: &[Ip]) -> Vec<String> {
     ips.iter().map(ToString::to_string).collect()
 }
 
@@ -81,7 +85,9 @@ fn listed(proxy: &Value) -> Listed {
         user: None,
         password: None,
     };
-    Listed::Proxy(Arc::new(Proxy::listed(spec, Compat::OkHttp5, &|_| None).unwrap_or_else(|error| panic!("{error}"))))
+    Listed::Proxy(Arc::new(
+        Proxy::listed(spec, Compat::OkHttp5, &|_| None).unwrap_or_else(|error| panic!("{error}")),
+    ))
 }
 
 fn proxy_json(proxy: Option<&Arc<Proxy>>) -> Value {
@@ -158,7 +164,9 @@ fn route_to_string(case: &Value) -> Outcome {
 /// OkHttp's objects become numbers and one opaque TLS identity; objects that are "other" get another number.
 fn address_equality(case: &Value) -> Outcome {
     let make = |change: &Value| {
-        let of = |key: &str| if change.get(key).is_some() { change[key].clone() } else { case["base"][key].clone() };
+        let of = |key: &str| {
+            if change.get(key).is_some() { change[key].clone() } else { case["base"][key].clone() }
+        };
         let number = |key: &str| if change.get(key).is_some() { 2 } else { 1 };
         let identity: String = ["tls", "verifier", "pinner", "connection_specs", "specs"]
             .iter()
@@ -187,7 +195,10 @@ fn address_equality(case: &Value) -> Outcome {
             }),
             proxy_selector: number("selector"),
             dns: number("dns"),
-            authenticator: if ["authenticator", "proxy_authenticator"].iter().any(|key| change.get(*key).is_some()) {
+            authenticator: if ["authenticator", "proxy_authenticator"]
+                .iter()
+                .any(|key| change.get(*key).is_some())
+            {
                 2
             } else {
                 1
@@ -200,7 +211,8 @@ fn address_equality(case: &Value) -> Outcome {
     };
     let (a, b) = (make(&json!({})), make(&case["change"]));
     let expect = &case["expect"];
-    let hash = if expect["same_hash"].is_null() { Value::Null } else { json!(a.hash_value() == b.hash_value()) };
+    let hash =
+        if expect["same_hash"].is_null() { Value::Null } else { json!(a.hash_value() == b.hash_value()) };
     let got = json!({"equal": a == b, "equal_non_host": a.equal_non_host(&b), "same_hash": hash});
     Outcome::equal(got, expect.clone())
 }
@@ -234,7 +246,11 @@ fn failure(value: &Value) -> Option<Failure> {
 }
 
 fn line(case: &Value) -> Compat {
-    if case["line"].as_str().is_some_and(|line| line.starts_with('3')) { Compat::OkHttp3 } else { Compat::OkHttp5 }
+    if case["line"].as_str().is_some_and(|line| line.starts_with('3')) {
+        Compat::OkHttp3
+    } else {
+        Compat::OkHttp5
+    }
 }
 
 fn flag(value: &Value, default: bool) -> bool {
@@ -298,7 +314,11 @@ fn connect_failure_report(case: &Value) -> Outcome {
             "db_failed": told.database,
             "next_route_tried": told.next_route,
         });
-        let wrong = expect.as_object().into_iter().flatten().find(|(key, want)| *key != "v3131" && all[*key] != **want);
+        let wrong = expect
+            .as_object()
+            .into_iter()
+            .flatten()
+            .find(|(key, want)| *key != "v3131" && all[*key] != **want);
         wrong.map(|(key, want)| format!("{profile:?} {key}: got {}, want {want}", all[key.as_str()]))
     };
     let expect = &case["expect"];
@@ -458,7 +478,9 @@ impl World {
             "next_selection" => self.drive(false),
             "selection_has_next" => json!({"value": self.cursor < self.selection.len()}),
             "next_route" => {
-                let Some(route) = self.selection.get(self.cursor) else { return json!({"error": "no_such_element"}) };
+                let Some(route) = self.selection.get(self.cursor) else {
+                    return json!({"error": "no_such_element"});
+                };
                 self.cursor += 1;
                 if let Some(name) = step["save_as"].as_str() {
                     self.saved.insert(name.to_owned(), route.clone());
