@@ -23,7 +23,9 @@
 
 pub mod chain;
 pub mod dial;
+pub mod engine;
 pub mod error;
+pub mod ffi;
 pub mod net;
 pub mod proxies;
 pub mod rules;

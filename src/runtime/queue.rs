@@ -62,6 +62,8 @@ pub struct Queue {
     /// [`thread::token`] of the thread that polled last, 0 before.
     poller: AtomicUsize,
     is_loop: bool,
+    /// Engines that have this as their own queue.
+    users: Mutex<Vec<u64>>,
 }
 
 struct Inner {
@@ -110,6 +112,7 @@ impl Queue {
             notify: ArcSwapOption::empty(),
             poller: AtomicUsize::new(0),
             is_loop: options.is_loop,
+            users: Mutex::new(Vec::new()),
         })
     }
 
@@ -147,6 +150,26 @@ impl Queue {
     pub fn wakeup(&self) {
         self.inner.lock().woken = true;
         self.ring();
+    }
+
+    /// Numbers of the engines that have this as their own queue.
+    pub fn users(&self) -> Vec<u64> {
+        self.users.lock().clone()
+    }
+
+    /// An engine begins to use this queue.
+    pub fn add_user(&self, engine: u64) {
+        self.users.lock().push(engine);
+    }
+
+    /// An engine is gone.
+    pub fn remove_user(&self, engine: u64) {
+        self.users.lock().retain(|&user| user != engine);
+    }
+
+    /// True when this thread is inside [`Queue::poll`] of this queue.
+    pub fn is_polled_here(&self) -> bool {
+        self.poller.load(Ordering::Relaxed) == thread::token() && self.inner.lock().polling
     }
 
     /// Records and jobs dropped because the queue was full.

@@ -1,0 +1,897 @@
+/*
+ * byway: a route engine. Where do I connect next? Which provider serves this call?
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ * Generated from src/ffi by cbindgen (`make header`); do not edit.
+ *
+ * CONVENTIONS, in force for every function unless its own text says otherwise.
+ *
+ * Handles.  Shared ones have _new, _retain, _release and may be used from every thread at once. Exclusive ones have
+ * _new and _free; a second concurrent call on one answers BYWAY_E_BUSY at once, a call from inside its own callback
+ * BYWAY_E_REENTRANT. _cancel and _free are legal from any thread at any time: the running call then ends with
+ * BYWAY_E_CANCELED and frees the memory. NULL to _release and _free is fine; any order of release is legal. NULL, a
+ * handle of another type, a freed one, or one of another copy of the library answers BYWAY_E_BAD_HANDLE; a reused or
+ * stray pointer is undefined behaviour.
+ *
+ * Parameters.  First self, then inputs, then outputs, last `byway_error **err`, which may be NULL: then no error
+ * object is made. Outputs are cleared on entry; *err is overwritten, never freed. `T **out`: the caller owns one
+ * reference. `const T **out` and *_at: borrowed from self.
+ *
+ * Strings in.  Pointer and length; the length BYWAY_NUL means "up to the first NUL"; (NULL, 0) is empty. Hosts and rule
+ * texts must be UTF-8, invocation strings are bytes. They are copied or used up before the call returns.
+ * Strings out.  byway_str, followed by a NUL that len does not count, valid until the handle goes.
+ *
+ * Status.  0 ok, negative error, positive information. Numbers are fixed for ever.
+ *
+ * Times.  int64_t milliseconds; timeout_ms 0 = do not wait, negative = the engine's default (30 s), never for ever.
+ *
+ * Structs.  Options and callback sets start with struct_size; fill it with sizeof, or start from the _INIT macro or the
+ * _init function. Fields are only appended. Array fillers take stride (sizeof of the host's record) and cap, write
+ * min(cap, total) records, zero what is newer than the library, and always set total; (NULL, 0) counts.
+ *
+ * Callbacks.  user_data first, last the call's context. They run only on a thread that is itself inside a byway call,
+ * with no lock of byway's held (unless BYWAY_CALLBACKS_ANY_THREAD). They must return: no longjmp, no exception, no
+ * thread exit. Any status that is not BYWAY_OK, BYWAY_PENDING, BYWAY_PASS or negative counts as BYWAY_E_HOST.
+ * From inside a callback: retain, release, free, cancel and getters always; a nested selector to depth 8; shutdown of
+ * the same engine and poll of the same queue never (BYWAY_E_REENTRANT).
+ * destroy runs exactly once, on a host's thread inside a byway call: when the set is no longer in use and its last
+ * call has returned, on replacement, when registering fails, and for all that is left in shutdown.
+ *
+ * Fork.  In a child, values (error, text, address, route, proxy, filter) keep working; everything else answers
+ * BYWAY_E_FORKED, and release and free run no host code.
+ *
+ * Process.  No signal handlers, no changes to the environment, nothing on stdout or stderr, no atexit. Threads are made
+ * on first need, named byway-*, bounded.
+ *
+ * Threads.  "any" when nothing else is said.
+ */
+
+
+#ifndef BYWAY_H
+#define BYWAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(BYWAY_STATIC) || !defined(__GNUC__)
+#define BYWAY_API
+#else
+#define BYWAY_API __attribute__((visibility("default")))
+#endif
+
+/** Length that says "measure it": the text ends at the first NUL. */
+#define BYWAY_NUL SIZE_MAX
+
+#define BYWAY_VERSION_MAJOR 0
+#define BYWAY_VERSION_MINOR 1
+#define BYWAY_VERSION_PATCH 0
+#define BYWAY_VERSION_NUMBER ((BYWAY_VERSION_MAJOR << 16) | (BYWAY_VERSION_MINOR << 8) | BYWAY_VERSION_PATCH)
+#define BYWAY_VERSION_STRING "0.1.0"
+#define BYWAY_VERSION_AT_LEAST(major, minor, patch) \
+    (BYWAY_VERSION_NUMBER >= (((major) << 16) | ((minor) << 8) | (patch)))
+
+
+
+
+/**
+ * Number of this ABI. A library with another number must not be used with this header.
+ */
+#define BYWAY_ABI_VERSION 0
+
+/**
+ * The thread that polls this queue is an event loop: a blocking call on it that would have to wait answers
+ * `BYWAY_E_WOULD_DEADLOCK`.
+ */
+#define BYWAY_QUEUE_LOOP 1
+
+/**
+ * A selector's `poll_next` may be called again.
+ */
+#define BYWAY_COMPLETION_SELECTOR 1
+
+/**
+ * A dial may go on.
+ */
+#define BYWAY_COMPLETION_DIAL 2
+
+/**
+ * A source has reached its first state.
+ */
+#define BYWAY_COMPLETION_SOURCE 3
+
+/**
+ * Callbacks may run on byway's own threads.
+ */
+#define BYWAY_CALLBACKS_ANY_THREAD 1
+
+/**
+ * A failure counts at once.
+ */
+#define BYWAY_COMMIT_ALWAYS 0
+
+/**
+ * A failure counts when its selector reports a route connected: a machine that is offline learns nothing wrong.
+ */
+#define BYWAY_COMMIT_ON_SUCCESS 1
+
+/**
+ * byway's own rules.
+ */
+#define BYWAY_COMPAT_BYWAY 0
+
+/**
+ * Exactly as OkHttp 5.
+ */
+#define BYWAY_COMPAT_OKHTTP_5 1
+
+/**
+ * Exactly as OkHttp 3.13.
+ */
+#define BYWAY_COMPAT_OKHTTP_3 2
+
+/**
+ * The call a callback serves. Only valid until the callback returns.
+ */
+typedef struct byway_call byway_call;
+
+/**
+ * Holds what must be remembered between calls: failed routes, rules, counters, callbacks. Made once per client.
+ */
+typedef struct byway_engine byway_engine;
+
+/**
+ * Why a call failed. Owns everything it shows; thread-compatible; usable after the engine is gone and in a child.
+ * Made only when the caller passed a place for it. Free with `byway_error_free`.
+ */
+typedef struct byway_error byway_error;
+
+/**
+ * One event loop's inbox: completion records, callbacks that must run on the host's thread, deadlines. Engines may
+ * share one; every selector, dial, listener and source may name its own.
+ */
+typedef struct byway_queue byway_queue;
+
+/**
+ * A text made for the caller: an explanation, an export. Free with `byway_text_free`.
+ */
+typedef struct byway_text byway_text;
+
+/**
+ * Outcome of a call: 0 is success, negative an error, positive success with information.
+ */
+typedef int32_t byway_status;
+
+/**
+ * Borrowed text with its length. Where byway fills one, a NUL follows the text and `len` does not count it.
+ */
+typedef struct byway_str {
+    /**
+     * First byte; NULL only with `len` 0.
+     */
+    const char *data;
+    /**
+     * Bytes; `BYWAY_NUL` in inputs means "up to the first NUL".
+     */
+    size_t len;
+} byway_str;
+
+/**
+ * What a queue is made with. Start from `BYWAY_QUEUE_OPTIONS_INIT` or `byway_queue_options_init`.
+ */
+typedef struct byway_queue_options {
+    /**
+     * `sizeof(byway_queue_options)`.
+     */
+    size_t struct_size;
+    /**
+     * `BYWAY_QUEUE_LOOP` or 0.
+     */
+    uint32_t flags;
+    /**
+     * Records and callbacks that may wait, each; 0 means 65536. A new operation that would go over it is refused
+     * with `BYWAY_E_LIMIT`; events that would are dropped and counted.
+     */
+    uint32_t capacity;
+} byway_queue_options;
+
+/**
+ * Ends a set's `user_data`.
+ */
+typedef void (*byway_destroy)(void *user_data);
+
+/**
+ * Tells a host without descriptors that a queue went from empty to non-empty.
+ */
+typedef struct byway_notify_callbacks {
+    /**
+     * `sizeof(byway_notify_callbacks)`.
+     */
+    size_t struct_size;
+    /**
+     * First argument of both functions.
+     */
+    void *user_data;
+    /**
+     * Runs once when the set is no longer in use. May be NULL.
+     */
+    byway_destroy destroy;
+    /**
+     * Any thread, also one of byway's own: may only schedule a poll elsewhere, and must not call byway.
+     */
+    void (*notify)(void *user_data);
+} byway_notify_callbacks;
+
+/**
+ * Says how one pending operation ended. Each `BYWAY_PENDING` is followed by exactly one, also on timeout, cancel and
+ * shutdown.
+ */
+typedef struct byway_completion {
+    /**
+     * The host's number for the operation, echoed.
+     */
+    uint64_t tag;
+    /**
+     * The operation's number, for example `byway_selector_id`.
+     */
+    uint64_t id;
+    /**
+     * `BYWAY_COMPLETION_*`.
+     */
+    int32_t kind;
+    /**
+     * 0: call the operation again for its result. Negative: it ended without one.
+     */
+    byway_status status;
+} byway_completion;
+
+/**
+ * What an engine is made with. Start from `BYWAY_ENGINE_OPTIONS_INIT` or `byway_engine_options_init`.
+ */
+typedef struct byway_engine_options {
+    /**
+     * `sizeof(byway_engine_options)`.
+     */
+    size_t struct_size;
+    /**
+     * Inbox of everything that names none of its own; NULL makes one. Retained.
+     */
+    struct byway_queue *queue;
+    /**
+     * Seed of every random draw; 0 takes one from the system.
+     */
+    uint64_t seed;
+    /**
+     * `BYWAY_CALLBACKS_ANY_THREAD` or 0.
+     */
+    uint32_t flags;
+    /**
+     * `BYWAY_COMPAT_*`.
+     */
+    int32_t compat;
+    /**
+     * What a negative `timeout_ms` means, in milliseconds; 0 means 30 000.
+     */
+    int64_t default_timeout_ms;
+    /**
+     * First postponement of a failed route in milliseconds; -1 means 5 minutes, 0 until it is reported connected.
+     */
+    int64_t postpone_for_ms;
+    /**
+     * Longest postponement in milliseconds; -1 means 30 minutes.
+     */
+    int64_t postpone_at_most_ms;
+    /**
+     * Failed routes remembered, the oldest goes first; 0 means 4096.
+     */
+    uint32_t database_capacity;
+    /**
+     * `BYWAY_COMMIT_*`.
+     */
+    int32_t commit_failures;
+} byway_engine_options;
+
+/**
+ * The call did what it says.
+ */
+#define BYWAY_OK 0
+
+/**
+ * Nothing is left to deliver; not an error.
+ */
+#define BYWAY_DONE 1
+
+/**
+ * The answer comes later.
+ */
+#define BYWAY_PENDING 2
+
+/**
+ * From a callback: do what would be done without a callback.
+ */
+#define BYWAY_PASS 3
+
+/**
+ * An argument has a value it must not have.
+ */
+#define BYWAY_E_ARGUMENT -100
+
+/**
+ * A pointer that must not be NULL is NULL.
+ */
+#define BYWAY_E_NULL -101
+
+/**
+ * Another call is running on this exclusive handle.
+ */
+#define BYWAY_E_BUSY -102
+
+/**
+ * The handle is NULL, freed, of another type, or of another copy of the library.
+ */
+#define BYWAY_E_BAD_HANDLE -103
+
+/**
+ * Not legal from inside this callback.
+ */
+#define BYWAY_E_REENTRANT -104
+
+/**
+ * The operation was cancelled.
+ */
+#define BYWAY_E_CANCELED -105
+
+/**
+ * Time ran out.
+ */
+#define BYWAY_E_TIMEOUT -106
+
+/**
+ * Text that must be UTF-8 is not.
+ */
+#define BYWAY_E_UTF8 -107
+
+/**
+ * A number is not one of the constants this parameter takes.
+ */
+#define BYWAY_E_ENUM -108
+
+/**
+ * `struct_size` is below the first release's, or unknown bytes are not zero.
+ */
+#define BYWAY_E_STRUCT_SIZE -109
+
+/**
+ * The call is not legal in the present state, for example a second answer.
+ */
+#define BYWAY_E_STATE -110
+
+/**
+ * The engine or queue is shut down.
+ */
+#define BYWAY_E_SHUTDOWN -111
+
+/**
+ * The process was forked after the object was made; only values work in a child.
+ */
+#define BYWAY_E_FORKED -112
+
+/**
+ * A blocking call on the thread that polls the queue would wait for itself.
+ */
+#define BYWAY_E_WOULD_DEADLOCK -113
+
+/**
+ * Compiled out or not available on this platform.
+ */
+#define BYWAY_E_UNSUPPORTED -114
+
+/**
+ * An earlier panic left this object in an unknown state.
+ */
+#define BYWAY_E_POISONED -115
+
+/**
+ * A bound was reached.
+ */
+#define BYWAY_E_LIMIT -116
+
+/**
+ * A request was released without an answer.
+ */
+#define BYWAY_E_ABANDONED -117
+
+/**
+ * No object has this name, key or index.
+ */
+#define BYWAY_E_NOT_FOUND -118
+
+/**
+ * The name, key or tag is taken.
+ */
+#define BYWAY_E_DUPLICATE -119
+
+/**
+ * Not a host name or IP literal.
+ */
+#define BYWAY_E_INVALID_HOST -200
+
+/**
+ * Port outside 1..65535.
+ */
+#define BYWAY_E_INVALID_PORT -201
+
+/**
+ * Not a usable proxy description.
+ */
+#define BYWAY_E_INVALID_PROXY -202
+
+/**
+ * The proxy selector failed.
+ */
+#define BYWAY_E_PROXY_SELECTOR -203
+
+/**
+ * A callback answered OK and added nothing.
+ */
+#define BYWAY_E_EMPTY_ANSWER -204
+
+/**
+ * No route is left that may be tried.
+ */
+#define BYWAY_E_NO_ROUTE -205
+
+/**
+ * The address filter refuses every target.
+ */
+#define BYWAY_E_FILTERED -206
+
+/**
+ * Not an IP address, network or range.
+ */
+#define BYWAY_E_INVALID_IP -207
+
+/**
+ * Not a usable URL.
+ */
+#define BYWAY_E_INVALID_URL -208
+
+/**
+ * A proxy auto-configuration script failed.
+ */
+#define BYWAY_E_PAC -209
+
+/**
+ * The name does not exist.
+ */
+#define BYWAY_E_UNKNOWN_HOST -300
+
+/**
+ * The resolver failed; trying again may help.
+ */
+#define BYWAY_E_DNS -301
+
+/**
+ * A rule text has an error.
+ */
+#define BYWAY_E_RULE -400
+
+/**
+ * The text is not JSON, YAML or what else it must be.
+ */
+#define BYWAY_E_SYNTAX -401
+
+/**
+ * No invoker may serve the call.
+ */
+#define BYWAY_E_NO_INVOKER -402
+
+/**
+ * An invoker list is not usable.
+ */
+#define BYWAY_E_INVOKERS -403
+
+/**
+ * A script failed.
+ */
+#define BYWAY_E_SCRIPT -404
+
+/**
+ * A source of rules or providers failed.
+ */
+#define BYWAY_E_SOURCE -405
+
+/**
+ * Connection refused.
+ */
+#define BYWAY_E_REFUSED -500
+
+/**
+ * Network or host unreachable.
+ */
+#define BYWAY_E_UNREACHABLE -501
+
+/**
+ * Connection reset.
+ */
+#define BYWAY_E_RESET -502
+
+/**
+ * This machine cannot make the attempt: descriptors, permission, no local route.
+ */
+#define BYWAY_E_LOCAL -503
+
+/**
+ * Every route failed; the causes are listed.
+ */
+#define BYWAY_E_CONNECT -504
+
+/**
+ * The proxy refuses.
+ */
+#define BYWAY_E_PROXY_REFUSED -505
+
+/**
+ * The proxy wants other credentials.
+ */
+#define BYWAY_E_PROXY_AUTH -506
+
+/**
+ * The proxy breaks its protocol.
+ */
+#define BYWAY_E_PROXY_PROTOCOL -507
+
+/**
+ * The peer closed in the middle.
+ */
+#define BYWAY_E_CLOSED -508
+
+/**
+ * The socket is connected to itself.
+ */
+#define BYWAY_E_SELF_CONNECT -509
+
+/**
+ * The host must run TLS to the proxy before the dial can go on.
+ */
+#define BYWAY_E_NEEDS_PROXY_TLS -510
+
+/**
+ * Another socket or system call error; the error has the number.
+ */
+#define BYWAY_E_OS -511
+
+/**
+ * A callback failed; the error has the host's own code.
+ */
+#define BYWAY_E_HOST -900
+
+/**
+ * A defect in this library; the error says where.
+ */
+#define BYWAY_E_PANIC -901
+
+/**
+ * Memory or threads ran out.
+ */
+#define BYWAY_E_RESOURCES -902
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Number of the ABI the loaded library speaks; compare with `BYWAY_ABI_VERSION`.
+ *
+ * Threads: any, also before anything else.
+ */
+BYWAY_API uint32_t byway_abi_version(void);
+
+/**
+ * Version of the loaded library, for example `"0.1.0"`.
+ *
+ * Ownership: static.
+ */
+BYWAY_API const char *byway_version(void);
+
+/**
+ * Version of the loaded library as `0xMMmmpp`: comparable.
+ */
+BYWAY_API uint32_t byway_version_number(void);
+
+/**
+ * 1 when the library was built with this feature, 0 when not or when there is no such feature. A function whose
+ * feature is missing exists and answers `BYWAY_E_UNSUPPORTED`. `len` may be `BYWAY_NUL`.
+ */
+BYWAY_API
+int32_t byway_has_feature(const char *name,
+                          size_t len);
+
+/**
+ * Name of a status, for example `"BYWAY_E_BUSY"`; `"BYWAY_UNKNOWN"` for every other number.
+ *
+ * Ownership: static.
+ */
+BYWAY_API const char *byway_status_name(byway_status status);
+
+/**
+ * One sentence about a status; answers for every number.
+ *
+ * Ownership: static.
+ */
+BYWAY_API const char *byway_status_message(byway_status status);
+
+/**
+ * Layout of the struct with this index: its C name, size in bytes, and the offset of each field in order. A binding
+ * compares them with its own at load. `*total` gets the number of fields; `(NULL, 0)` counts.
+ *
+ * Ownership: `*name` is static.
+ * Errors: `BYWAY_DONE` past the last struct.
+ */
+BYWAY_API
+byway_status byway_layout(uint32_t index,
+                          struct byway_str *name,
+                          uint32_t *size,
+                          uint32_t *offsets,
+                          size_t cap,
+                          size_t *total);
+
+/**
+ * The number to branch on, one of `BYWAY_E_*`. 0 for what is not a live error.
+ */
+BYWAY_API byway_status byway_error_code(const struct byway_error *self);
+
+/**
+ * Who found it: 0 argument, 1 callback, 2 parser, 3 socket, 4 script, 5 panic, 6 engine (`BYWAY_SOURCE_*`).
+ */
+BYWAY_API
+int32_t byway_error_source(const struct byway_error *self);
+
+/**
+ * One line of English that says what was found and what was expected, without the subject.
+ *
+ * Ownership: borrowed, valid until `self` is freed.
+ */
+BYWAY_API void byway_error_message(const struct byway_error *self, struct byway_str *out);
+
+/**
+ * What it is about: a parameter, a host, a rule key. Empty when nothing was named.
+ *
+ * Ownership: borrowed, valid until `self` is freed.
+ */
+BYWAY_API void byway_error_subject(const struct byway_error *self, struct byway_str *out);
+
+/**
+ * Byte offset of the fault in the text that was parsed, from 0; -1 when it is not about a text.
+ */
+BYWAY_API int64_t byway_error_offset(const struct byway_error *self);
+
+/**
+ * Line of the fault, from 1; 0 when it is not about a text.
+ */
+BYWAY_API uint32_t byway_error_line(const struct byway_error *self);
+
+/**
+ * Column of the fault in characters, from 1; 0 when it is not about a text.
+ */
+BYWAY_API uint32_t byway_error_column(const struct byway_error *self);
+
+/**
+ * The operating system's `errno`; 0 when there is none.
+ */
+BYWAY_API int32_t byway_error_os_errno(const struct byway_error *self);
+
+/**
+ * The number a callback gave with its failure, unchanged; 0 when there is none.
+ */
+BYWAY_API int64_t byway_error_host_code(const struct byway_error *self);
+
+/**
+ * How many causes are listed: every failed attempt, in the order they happened.
+ */
+BYWAY_API size_t byway_error_cause_count(const struct byway_error *self);
+
+/**
+ * One cause, NULL past the end.
+ *
+ * Ownership: borrowed, valid until `self` is freed; must not be freed itself.
+ */
+BYWAY_API
+const struct byway_error *byway_error_cause_at(const struct byway_error *self,
+                                               size_t index);
+
+/**
+ * Ends an error. NULL is fine.
+ */
+BYWAY_API void byway_error_free(struct byway_error *self);
+
+/**
+ * The text, UTF-8, followed by a NUL that `len` does not count.
+ *
+ * Ownership: borrowed, valid until `self` is freed.
+ */
+BYWAY_API void byway_text_str(const struct byway_text *self, struct byway_str *out);
+
+/**
+ * Ends a text. NULL is fine.
+ */
+BYWAY_API void byway_text_free(struct byway_text *self);
+
+/**
+ * The engine. NULL when the host has released it.
+ *
+ * Ownership: borrowed, valid until the callback returns.
+ */
+BYWAY_API const struct byway_engine *byway_call_engine(const struct byway_call *call);
+
+/**
+ * The `tag` the host gave the operation, 0 when it gave none.
+ */
+BYWAY_API uint64_t byway_call_tag(const struct byway_call *call);
+
+/**
+ * The operation's number, for example a selector's; 0 when there is none.
+ */
+BYWAY_API uint64_t byway_call_id(const struct byway_call *call);
+
+/**
+ * Milliseconds until the operation gives up, 0 when that moment has passed, -1 when there is none.
+ */
+BYWAY_API int64_t byway_call_deadline_ms(const struct byway_call *call);
+
+/**
+ * Sets every option to its default.
+ */
+BYWAY_API void byway_queue_options_init(struct byway_queue_options *options);
+
+/**
+ * Makes a queue. `options` may be NULL.
+ *
+ * Ownership: the caller owns one reference.
+ * Threads: any.
+ * Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_ENUM` for unknown flags.
+ */
+BYWAY_API
+byway_status byway_queue_new(const struct byway_queue_options *options,
+                             struct byway_queue **out,
+                             struct byway_error **err);
+
+/**
+ * One more reference; returns its argument, NULL for what is not a live queue.
+ */
+BYWAY_API struct byway_queue *byway_queue_retain(struct byway_queue *self);
+
+/**
+ * One reference less. Never blocks. NULL is fine. The descriptor is closed when neither the host nor an engine holds
+ * the queue any more.
+ */
+BYWAY_API
+void byway_queue_release(struct byway_queue *self);
+
+/**
+ * A descriptor for the host's own loop: readable, level-triggered, while something is queued or a deadline has
+ * passed. Then call `byway_queue_poll`. Made on first use.
+ *
+ * Ownership: the queue's; must not be read, written or closed.
+ * Errors: `BYWAY_E_RESOURCES` when the process has no descriptors left.
+ */
+BYWAY_API
+byway_status byway_queue_fd(struct byway_queue *self,
+                            int32_t *out);
+
+/**
+ * Sets what is called when the queue goes from empty to non-empty, also at once when it is not empty now. NULL takes
+ * it back. The previous set is destroyed.
+ *
+ * Threads: any; `notify` itself is called on any thread.
+ */
+BYWAY_API
+byway_status byway_queue_set_notify(struct byway_queue *self,
+                                    const struct byway_notify_callbacks *callbacks,
+                                    struct byway_error **err);
+
+/**
+ * Milliseconds until the next deadline: 0 when it has passed, -1 when there is none. For hosts that cannot watch a
+ * descriptor.
+ */
+BYWAY_API
+byway_status byway_queue_deadline(struct byway_queue *self,
+                                  int64_t *out_ms);
+
+/**
+ * Waits for something to do, runs the callbacks that were queued at that moment on this thread, and fills completion
+ * records that were there, at most `cap` of `stride` bytes each. `*n` gets their number. With `*n == cap` there may
+ * be more.
+ *
+ * `timeout_ms`: 0 = do not wait, negative = 30 s.
+ * Threads: one poller at a time.
+ * Errors: `BYWAY_E_BUSY` while another thread polls, `BYWAY_E_REENTRANT` from inside a callback of an engine that
+ * uses this queue.
+ */
+BYWAY_API
+byway_status byway_queue_poll(struct byway_queue *self,
+                              int64_t timeout_ms,
+                              struct byway_completion *records,
+                              size_t stride,
+                              size_t cap,
+                              size_t *n,
+                              struct byway_error **err);
+
+/**
+ * Ends a running poll, or the next one, at once.
+ *
+ * Threads: any.
+ */
+BYWAY_API byway_status byway_queue_wakeup(struct byway_queue *self);
+
+/**
+ * Events dropped because the queue was full, since it was made.
+ */
+BYWAY_API uint64_t byway_queue_lost(struct byway_queue *self);
+
+/**
+ * Sets every option to its default.
+ */
+BYWAY_API void byway_engine_options_init(struct byway_engine_options *options);
+
+/**
+ * Makes an engine. `options` may be NULL.
+ *
+ * Ownership: the caller owns one reference.
+ * Threads: any.
+ * Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_ENUM`, `BYWAY_E_ARGUMENT`, `BYWAY_E_BAD_HANDLE` for the queue.
+ */
+BYWAY_API
+byway_status byway_engine_new(const struct byway_engine_options *options,
+                              struct byway_engine **out,
+                              struct byway_error **err);
+
+/**
+ * One more reference; returns its argument, NULL for what is not a live engine.
+ */
+BYWAY_API struct byway_engine *byway_engine_retain(struct byway_engine *self);
+
+/**
+ * One reference less. The last one never blocks: it cancels what is running, detaches and returns; callback sets are
+ * destroyed as their last owners go. Call `byway_engine_shutdown` before it to know when host code no longer runs.
+ * NULL is fine.
+ */
+BYWAY_API
+void byway_engine_release(struct byway_engine *self);
+
+/**
+ * Ends the engine: cancels every operation, waits up to `timeout_ms` for running callbacks, runs every outstanding
+ * `destroy`. Idempotent. After `BYWAY_OK` no callback and no `destroy` of this engine ever runs, and its handles
+ * answer `BYWAY_E_SHUTDOWN`. `BYWAY_PENDING`: a callback still runs; call again.
+ *
+ * `timeout_ms`: 0 = do not wait, negative = the engine's default.
+ * Threads: any, but not from inside a callback of this engine.
+ * Errors: `BYWAY_E_REENTRANT`.
+ */
+BYWAY_API
+byway_status byway_engine_shutdown(struct byway_engine *self,
+                                   int64_t timeout_ms,
+                                   struct byway_error **err);
+
+/**
+ * The engine's queue.
+ *
+ * Ownership: the caller owns one reference; NULL for what is not a live engine.
+ */
+BYWAY_API struct byway_queue *byway_engine_queue(struct byway_engine *self);
+
+/* Every field of each options struct at its default; equal to what the _init functions set. */
+#define BYWAY_QUEUE_OPTIONS_INIT \
+    { sizeof(byway_queue_options), /* flags */ 0, /* capacity */ 0 }
+#define BYWAY_NOTIFY_CALLBACKS_INIT \
+    { sizeof(byway_notify_callbacks), /* user_data */ NULL, /* destroy */ NULL, /* notify */ NULL }
+#define BYWAY_ENGINE_OPTIONS_INIT \
+    { sizeof(byway_engine_options), /* queue */ NULL, /* seed */ 0, /* flags */ 0, \
+      /* compat */ BYWAY_COMPAT_BYWAY, /* default_timeout_ms */ 0, /* postpone_for_ms */ -1, \
+      /* postpone_at_most_ms */ -1, /* database_capacity */ 0, \
+      /* commit_failures */ BYWAY_COMMIT_ALWAYS }
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* BYWAY_H */

@@ -1,0 +1,158 @@
+//! Engine: composes runtime, route database, rules, chains and sources into the one thing a host holds.
+
+pub mod host;
+mod shutdown;
+
+use crate::error::{Result, Status};
+use crate::net::compat::Compat;
+use crate::net::database::{Policy, RouteDatabase};
+use crate::runtime::clock::Clock;
+use crate::runtime::queue::Queue;
+use crate::runtime::random::RandomSource;
+use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use host::HostSets;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// What an engine is made with; fixed for its life.
+pub struct EngineOptions {
+    /// Inbox of everything that names none of its own.
+    pub queue: Arc<Queue>,
+    /// Time as this engine sees it.
+    pub clock: Clock,
+    /// Where every random draw comes from.
+    pub random: RandomSource,
+    /// How long failed routes stay behind, and how many.
+    pub database: Policy,
+    /// Which behaviour the first half shows.
+    pub compat: Compat,
+    /// What a negative `timeout_ms` means.
+    pub default_timeout: Duration,
+    /// Host code may run on this library's own threads.
+    pub callbacks_any_thread: bool,
+}
+
+/// Something that waits and must learn that the engine is closing.
+pub trait Operation: Send + Sync {
+    /// Ends it with `status`; must not run host code.
+    fn stop(&self, status: Status);
+}
+
+const OPEN: u8 = 0;
+const CLOSING: u8 = 1;
+const CLOSED: u8 = 2;
+
+/// See the module.
+pub struct Engine {
+    id: u64,
+    options: EngineOptions,
+    database: RouteDatabase,
+    state: AtomicU8,
+    sets: HostSets,
+    operations: Mutex<HashMap<u64, Weak<dyn Operation>>>,
+    next_id: AtomicU64,
+    /// The host's own handle, as an address, for contexts handed to callbacks; 0 when it was released.
+    handle: AtomicUsize,
+}
+
+impl Engine {
+    /// A running engine.
+    pub fn new(options: EngineOptions) -> Arc<Engine> {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        options.queue.add_user(id);
+        Arc::new(Engine {
+            id,
+            database: RouteDatabase::new(options.database),
+            options,
+            state: AtomicU8::new(OPEN),
+            sets: HostSets::default(),
+            operations: Mutex::default(),
+            next_id: AtomicU64::new(1),
+            handle: AtomicUsize::new(0),
+        })
+    }
+
+    /// Unique in this process.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// What it was made with.
+    pub fn options(&self) -> &EngineOptions {
+        &self.options
+    }
+
+    /// Inbox of everything that names none of its own.
+    pub fn queue(&self) -> &Arc<Queue> {
+        &self.options.queue
+    }
+
+    /// Time as this engine sees it.
+    pub fn clock(&self) -> &Clock {
+        &self.options.clock
+    }
+
+    /// What failed before.
+    pub fn database(&self) -> &RouteDatabase {
+        &self.database
+    }
+
+    /// A number no other object of this engine has.
+    pub fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The host's own handle as an address; 0 when it has released it.
+    pub fn handle(&self) -> usize {
+        self.handle.load(Ordering::Acquire)
+    }
+
+    /// Remembers the host's handle; 0 when its last reference goes.
+    pub fn set_handle(&self, address: usize) {
+        self.handle.store(address, Ordering::Release);
+    }
+
+    /// # Errors
+    /// [`Status::E_SHUTDOWN`] once a shutdown has begun.
+    #[inline]
+    pub fn check_open(&self) -> Result<(), Status> {
+        if self.state.load(Ordering::Acquire) == OPEN { Ok(()) } else { Err(Status::E_SHUTDOWN) }
+    }
+
+    /// Has `operation` stopped when the engine shuts down, until [`Engine::forget`].
+    ///
+    /// # Errors
+    /// [`Status::E_SHUTDOWN`] when that has begun.
+    pub fn remember(&self, id: u64, operation: Weak<dyn Operation>) -> Result<(), Status> {
+        let mut operations = self.operations.lock();
+        self.check_open()?;
+        operations.insert(id, operation);
+        Ok(())
+    }
+
+    /// Takes [`Engine::remember`] back.
+    pub fn forget(&self, id: u64) {
+        let gone = self.operations.lock().remove(&id);
+        drop(gone);
+    }
+
+    /// Operations that wait at this moment.
+    pub fn waiting(&self) -> usize {
+        self.operations.lock().len()
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.options.queue.remove_user(self.id);
+    }
+}
+
+impl core::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Engine").field("id", &self.id).finish_non_exhaustive()
+    }
+}

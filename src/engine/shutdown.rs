@@ -1,0 +1,65 @@
+//! Ending an engine: cancel, drain, run every outstanding `destroy`, and after that never host code again.
+
+use super::{CLOSED, CLOSING, Engine, OPEN, host};
+use crate::error::Status;
+use crate::sys::{futex, record};
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Counts callbacks that ended while some engine was closing; what a shutdown sleeps on.
+static CALLBACKS_LEFT: AtomicU32 = AtomicU32::new(0);
+
+impl Engine {
+    /// Cancels everything, waits up to `timeout` for running callbacks, then runs every outstanding `destroy`.
+    /// Idempotent. [`Status::PENDING`] when a callback is still running: call again.
+    ///
+    /// # Errors
+    /// [`Status::E_REENTRANT`] from inside a callback of this engine.
+    pub fn shutdown(&self, timeout: Duration) -> Result<Status, Status> {
+        if self.is_inside_callback() {
+            return Err(Status::E_REENTRANT);
+        }
+        host::adopt_orphans();
+        self.close();
+        let end = Instant::now().checked_add(timeout);
+        loop {
+            let seen = CALLBACKS_LEFT.load(Ordering::SeqCst);
+            if !record::anyone_inside(self.id) {
+                break;
+            }
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Ok(Status::PENDING);
+            }
+            futex::wait(&CALLBACKS_LEFT, seen, left);
+        }
+        for set in self.sets.take_all() {
+            set.destroy();
+        }
+        self.state.store(CLOSED, Ordering::SeqCst);
+        Ok(Status::OK)
+    }
+
+    /// The part of shutdown that never waits; what the last release of the handle does.
+    pub fn close(&self) {
+        if self.state.compare_exchange(OPEN, CLOSING, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            return;
+        }
+        // `remember` looks at the state under the same lock, so nothing slips in behind this.
+        let waiting = core::mem::take(&mut *self.operations.lock());
+        for operation in waiting.into_values().filter_map(|operation| operation.upgrade()) {
+            operation.stop(Status::E_SHUTDOWN);
+        }
+    }
+
+    /// True after a shutdown that ended with OK.
+    pub fn is_closed(&self) -> bool {
+        self.state.load(Ordering::Acquire) == CLOSED
+    }
+
+    #[cold]
+    pub(super) fn callback_left(&self) {
+        CALLBACKS_LEFT.fetch_add(1, Ordering::SeqCst);
+        futex::wake_all(&CALLBACKS_LEFT);
+    }
+}

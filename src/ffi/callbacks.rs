@@ -1,0 +1,138 @@
+//! Sets of host callbacks: copied in once, kept as long as anybody may call them, destroyed exactly once.
+
+use super::arguments::{self, Versioned};
+use super::engine::byway_engine;
+use super::guard::Fail;
+use super::handle;
+use crate::engine::Engine;
+use crate::engine::host::{self, HostSet};
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+/// Ends a set's `user_data`.
+pub type byway_destroy = Option<unsafe extern "C-unwind" fn(user_data: *mut c_void)>;
+
+/// A callback struct: after `struct_size` come `user_data` and `destroy`.
+///
+/// # Safety
+/// `Self` is `repr(C)` and begins with `usize`, `*mut c_void`, [`byway_destroy`].
+pub(crate) unsafe trait Callbacks: Versioned + 'static {}
+
+/// First fields of every callback struct.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Head {
+    struct_size: usize,
+    user_data: *mut c_void,
+    destroy: byway_destroy,
+}
+
+/// A set in use. Dropping the last owner has `destroy` run where host code may run.
+pub(crate) struct Set<R: Callbacks> {
+    raw: R,
+    end: End,
+    engine: Weak<Engine>,
+    id: u64,
+}
+
+struct End {
+    user_data: *mut c_void,
+    destroy: byway_destroy,
+    done: AtomicBool,
+}
+
+// SAFETY: the host promises that a set may be called from any thread that is inside the library (header,
+// "Callbacks"); byway never looks behind user_data.
+unsafe impl<R: Callbacks> Send for Set<R> {}
+// SAFETY: as above.
+unsafe impl<R: Callbacks> Sync for Set<R> {}
+// SAFETY: as above.
+unsafe impl Send for End {}
+
+impl<R: Callbacks> Set<R> {
+    /// Takes a set over for the engine behind `engine`. Whatever goes wrong from here on, `destroy` runs exactly once.
+    pub(crate) fn register(
+        pointer: *const R,
+        engine: *const byway_engine,
+        name: &'static str,
+    ) -> Result<(Arc<Engine>, Arc<Set<R>>), Fail> {
+        let taken = handle::shared(engine, "engine")
+            .and_then(|engine| Ok((Arc::clone(&engine.0), arguments::versioned(pointer, name)?)));
+        let (engine, raw) = taken.inspect_err(|_| destroy_refused(pointer))?;
+        // SAFETY: every callback struct begins with these fields.
+        let head = unsafe { *(&raw const raw).cast::<Head>() };
+        let end = End { user_data: head.user_data, destroy: head.destroy, done: AtomicBool::new(false) };
+        let id = engine.next_id();
+        let set = Arc::new(Set { raw, end, engine: Arc::downgrade(&engine), id });
+        let weak: Weak<dyn HostSet> = Arc::downgrade(&set) as Weak<dyn HostSet>;
+        engine.register_set(id, weak)?;
+        Ok((engine, set))
+    }
+
+    /// The functions.
+    #[inline]
+    pub(crate) fn raw(&self) -> &R {
+        &self.raw
+    }
+
+    /// First argument of every one of them.
+    #[inline]
+    pub(crate) fn user_data(&self) -> *mut c_void {
+        self.end.user_data
+    }
+
+    /// The engine it was made with, unless that is gone.
+    pub(crate) fn engine(&self) -> Option<Arc<Engine>> {
+        self.engine.upgrade()
+    }
+}
+
+impl End {
+    fn run(&self) {
+        if !self.done.swap(true, Ordering::AcqRel)
+            && let Some(destroy) = self.destroy
+        {
+            // SAFETY: the host gave this function for this pointer, and this is its only call.
+            unsafe { destroy(self.user_data) };
+        }
+    }
+}
+
+impl<R: Callbacks> HostSet for Set<R> {
+    fn destroy(&self) {
+        self.end.run();
+    }
+}
+
+impl<R: Callbacks> Drop for Set<R> {
+    fn drop(&mut self) {
+        if let Some(engine) = self.engine.upgrade() {
+            engine.unregister_set(self.id);
+        }
+        if self.end.done.load(Ordering::Acquire) || self.end.destroy.is_none() {
+            return;
+        }
+        let end =
+            End { user_data: self.end.user_data, destroy: self.end.destroy, done: AtomicBool::new(false) };
+        host::retire(Box::new(move || {
+            let end = end;
+            end.run();
+        }));
+    }
+}
+
+/// A set whose struct was refused still owns its `user_data`, if it is large enough to say how to end it.
+pub(crate) fn destroy_refused<R: Callbacks>(pointer: *const R) {
+    let pointer = pointer.cast::<Head>();
+    if pointer.is_null() || crate::sys::fork::is_child() {
+        return;
+    }
+    // SAFETY: a callback struct starts with its size, and the host promises that many readable bytes.
+    let size = unsafe { pointer.cast::<usize>().read_unaligned() };
+    if size >= size_of::<Head>() && size <= 65_536 {
+        // SAFETY: as above.
+        let head = unsafe { pointer.read_unaligned() };
+        End { user_data: head.user_data, destroy: head.destroy, done: AtomicBool::new(false) }.run();
+    }
+}

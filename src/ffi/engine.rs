@@ -1,0 +1,247 @@
+//! `byway_engine`: the one thing a host holds.
+
+use super::arguments::{self, Versioned, Wait};
+use super::error::byway_error;
+use super::guard::{self, Fail, call, call_or};
+use super::handle::{self, handle};
+use super::library::{Layout, layout};
+use super::queue::byway_queue;
+use super::status::byway_status;
+use crate::engine::{Engine, EngineOptions};
+use crate::error::{Error, Status};
+use crate::net::compat::Compat;
+use crate::net::database::{Commit, Policy};
+use crate::runtime::clock::Clock;
+use crate::runtime::queue::{Queue, QueueOptions};
+use crate::runtime::random::RandomSource;
+use core::ptr::NonNull;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Holds what must be remembered between calls: failed routes, rules, counters, callbacks. Made once per client.
+pub struct byway_engine {
+    _private: [u8; 0],
+}
+
+handle!(byway_engine, EngineHandle, 3, false);
+
+/// The handle's reference. When the last one goes, the engine closes; what still holds it sees that.
+pub(crate) struct EngineHandle(pub(crate) Arc<Engine>);
+
+impl Drop for EngineHandle {
+    fn drop(&mut self) {
+        self.0.set_handle(0);
+        self.0.close();
+    }
+}
+
+/// Callbacks may run on byway's own threads.
+pub const BYWAY_CALLBACKS_ANY_THREAD: u32 = 1;
+
+/// A failure counts at once.
+pub const BYWAY_COMMIT_ALWAYS: i32 = 0;
+/// A failure counts when its selector reports a route connected: a machine that is offline learns nothing wrong.
+pub const BYWAY_COMMIT_ON_SUCCESS: i32 = 1;
+
+/// byway's own rules.
+pub const BYWAY_COMPAT_BYWAY: i32 = 0;
+/// Exactly as OkHttp 5.
+pub const BYWAY_COMPAT_OKHTTP_5: i32 = 1;
+/// Exactly as OkHttp 3.13.
+pub const BYWAY_COMPAT_OKHTTP_3: i32 = 2;
+
+/// What an engine is made with. Start from `BYWAY_ENGINE_OPTIONS_INIT` or `byway_engine_options_init`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct byway_engine_options {
+    /// `sizeof(byway_engine_options)`.
+    pub struct_size: usize,
+    /// Inbox of everything that names none of its own; NULL makes one. Retained.
+    pub queue: *mut byway_queue,
+    /// Seed of every random draw; 0 takes one from the system.
+    pub seed: u64,
+    /// `BYWAY_CALLBACKS_ANY_THREAD` or 0.
+    pub flags: u32,
+    /// `BYWAY_COMPAT_*`.
+    pub compat: i32,
+    /// What a negative `timeout_ms` means, in milliseconds; 0 means 30 000.
+    pub default_timeout_ms: i64,
+    /// First postponement of a failed route in milliseconds; -1 means 5 minutes, 0 until it is reported connected.
+    pub postpone_for_ms: i64,
+    /// Longest postponement in milliseconds; -1 means 30 minutes.
+    pub postpone_at_most_ms: i64,
+    /// Failed routes remembered, the oldest goes first; 0 means 4096.
+    pub database_capacity: u32,
+    /// `BYWAY_COMMIT_*`.
+    pub commit_failures: i32,
+}
+
+// SAFETY: repr(C), size first, plain numbers and a pointer.
+unsafe impl Versioned for byway_engine_options {
+    const FIRST_SIZE: usize = 64;
+    const INIT: Self = byway_engine_options {
+        struct_size: size_of::<Self>(),
+        queue: core::ptr::null_mut(),
+        seed: 0,
+        flags: 0,
+        compat: BYWAY_COMPAT_BYWAY,
+        default_timeout_ms: 0,
+        postpone_for_ms: -1,
+        postpone_at_most_ms: -1,
+        database_capacity: 0,
+        commit_failures: BYWAY_COMMIT_ALWAYS,
+    };
+}
+
+pub(super) const LAYOUTS: &[Layout] = &[layout!(byway_engine_options {
+    struct_size,
+    queue,
+    seed,
+    flags,
+    compat,
+    default_timeout_ms,
+    postpone_for_ms,
+    postpone_at_most_ms,
+    database_capacity,
+    commit_failures,
+})];
+
+/// Sets every option to its default.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_engine_options_init(options: *mut byway_engine_options) {
+    call_or((), || {
+        arguments::init(options);
+        Ok(())
+    });
+}
+
+/// Makes an engine. `options` may be NULL.
+///
+/// Ownership: the caller owns one reference.
+/// Threads: any.
+/// Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_ENUM`, `BYWAY_E_ARGUMENT`, `BYWAY_E_BAD_HANDLE` for the queue.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_engine_new(
+    options: *const byway_engine_options,
+    out: *mut *mut byway_engine,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let out = arguments::out_handle(out, "out")?;
+        guard::prepare();
+        let engine = Engine::new(engine_options(&arguments::versioned_or_default(options, "options")?)?);
+        let handle: *mut byway_engine = handle::hand_out(EngineHandle(Arc::clone(&engine)));
+        engine.set_handle(handle.addr());
+        *out = handle;
+        Ok(Status::OK)
+    })
+}
+
+fn engine_options(options: &byway_engine_options) -> Result<EngineOptions, Fail> {
+    if options.flags & !BYWAY_CALLBACKS_ANY_THREAD != 0 {
+        return Err(Fail::Parameter(Status::E_ENUM, "options.flags"));
+    }
+    let queue = match NonNull::new(options.queue) {
+        Some(queue) => Arc::clone(&handle::shared(queue.as_ptr(), "options.queue")?.0),
+        None => Queue::new(QueueOptions::default()),
+    };
+    let compat =
+        Compat::from_number(options.compat).ok_or(Fail::Parameter(Status::E_ENUM, "options.compat"))?;
+    let standard = if compat == Compat::Byway { Policy::default() } else { Policy::OKHTTP };
+    let commit = match options.commit_failures {
+        BYWAY_COMMIT_ALWAYS => Commit::Always,
+        BYWAY_COMMIT_ON_SUCCESS => Commit::OnSuccess,
+        _ => return Err(Fail::Parameter(Status::E_ENUM, "options.commit_failures")),
+    };
+    let capacity = match usize::try_from(options.database_capacity) {
+        Ok(capacity @ 1..) => capacity,
+        _ => standard.capacity,
+    };
+    Ok(EngineOptions {
+        queue,
+        clock: Clock::system(),
+        random: match options.seed {
+            0 => RandomSource::from_system(),
+            seed => RandomSource::seeded(seed),
+        },
+        database: Policy {
+            postpone_ms: span(options.postpone_for_ms, standard.postpone_ms, "options.postpone_for_ms")?,
+            longest_ms: span(
+                options.postpone_at_most_ms,
+                standard.longest_ms,
+                "options.postpone_at_most_ms",
+            )?,
+            capacity,
+            commit,
+        },
+        compat,
+        default_timeout: match options.default_timeout_ms {
+            0 => Duration::from_secs(30),
+            ms => Duration::from_millis(span(ms, 30_000, "options.default_timeout_ms")?),
+        },
+        callbacks_any_thread: options.flags & BYWAY_CALLBACKS_ANY_THREAD != 0,
+    })
+}
+
+/// Milliseconds of an option where -1 means the default.
+fn span(value: i64, default: u64, name: &'static str) -> Result<u64, Fail> {
+    match value {
+        -1 => Ok(default),
+        value => u64::try_from(value).map_err(|_| {
+            Error::new(Status::E_ARGUMENT, format!("{value} ms is negative; -1 means the default"))
+                .subject(name)
+                .into()
+        }),
+    }
+}
+
+/// One more reference; returns its argument, NULL for what is not a live engine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_engine_retain(self_: *mut byway_engine) -> *mut byway_engine {
+    call_or(core::ptr::null_mut(), || handle::retain(self_))
+}
+
+/// One reference less. The last one never blocks: it cancels what is running, detaches and returns; callback sets are
+/// destroyed as their last owners go. Call `byway_engine_shutdown` before it to know when host code no longer runs.
+/// NULL is fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_engine_release(self_: *mut byway_engine) {
+    call_or((), || {
+        handle::release(self_);
+        Ok(())
+    });
+}
+
+/// Ends the engine: cancels every operation, waits up to `timeout_ms` for running callbacks, runs every outstanding
+/// `destroy`. Idempotent. After `BYWAY_OK` no callback and no `destroy` of this engine ever runs, and its handles
+/// answer `BYWAY_E_SHUTDOWN`. `BYWAY_PENDING`: a callback still runs; call again.
+///
+/// `timeout_ms`: 0 = do not wait, negative = the engine's default.
+/// Threads: any, but not from inside a callback of this engine.
+/// Errors: `BYWAY_E_REENTRANT`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_engine_shutdown(
+    self_: *mut byway_engine,
+    timeout_ms: i64,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let engine = &handle::shared(self_, "self")?.0;
+        let timeout = match arguments::wait(timeout_ms, engine.options().default_timeout) {
+            Wait::Never => Duration::ZERO,
+            Wait::Until(end) => end.saturating_duration_since(Instant::now()),
+        };
+        Ok(engine.shutdown(timeout)?)
+    })
+}
+
+/// The engine's queue.
+///
+/// Ownership: the caller owns one reference; NULL for what is not a live engine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_engine_queue(self_: *mut byway_engine) -> *mut byway_queue {
+    call_or(core::ptr::null_mut(), || {
+        let queue = Arc::clone(handle::shared(self_, "self")?.0.queue());
+        Ok(handle::hand_out(super::queue::QueueHandle(queue)))
+    })
+}

@@ -1,0 +1,25 @@
+//! The C boundary and nothing else: one file per handle, in the order of the header.
+//!
+//! Every export is written out literally and its body is one call of a guard function (`guard.rs`) with a closure.
+//! The closure turns pointers into checked Rust values (`handle.rs`, `arguments.rs`), calls the floor below, and
+//! writes the outputs. Nothing else happens here.
+//!
+//! The first lines of an item's documentation end up in `include/byway.h`: what it does, then `Ownership:`,
+//! `Threads:` and `Errors:` where they say something the conventions at the top of the header do not.
+
+#![allow(unsafe_code, non_camel_case_types)]
+#![allow(improper_ctypes_definitions, reason = "handles are opaque: declared in the header, never defined")]
+#![allow(clippy::missing_safety_doc, reason = "the contract of every pointer is in the header's conventions")]
+
+pub mod arguments;
+pub mod callbacks;
+mod guard;
+mod handle;
+
+pub mod call;
+pub mod engine;
+pub mod error;
+pub mod library;
+pub mod queue;
+pub mod status;
+pub mod text;
