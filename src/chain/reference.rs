@@ -193,7 +193,10 @@ impl<T: Table + ?Sized> Run<'_, '_, T> {
                 Some(value) => stable_hash(value) % total,
                 None => (self.draw)(total),
             };
-            destination_of(weights, if destinations.first_gains_one { number.saturating_sub(1) } else { number })
+            destination_of(
+                weights,
+                if destinations.first_gains_one { number.saturating_sub(1) } else { number },
+            )
         } else {
             0
         };

@@ -268,8 +268,8 @@ fn written(route: &Route, like: &str) -> String {
         Some(proxy) if like.contains("->") => {
             let (target, port) = route.target();
             match target {
-                byway::net::route::Target::Name(name) => format!("{proxy} -> {name}:{port} unresolved"),
-                byway::net::route::Target::Ip(ip) => format!("{proxy} -> {}", ip.with_port(port)),
+                route::Target::Name(name) => format!("{proxy} -> {name}:{port} unresolved"),
+                route::Target::Ip(ip) => format!("{proxy} -> {}", ip.with_port(port)),
             }
         }
         Some(proxy) => format!("{proxy}@{hop}"),
@@ -496,7 +496,7 @@ fn selector_sequence(case: &Value) -> Outcome {
                 let attempt = Attempt {
                     failure,
                     phase: Phase::Tcp,
-                    from_selector: route.flags() & byway::net::route::flag::FROM_SELECTOR != 0,
+                    from_selector: route.flags() & route::flag::FROM_SELECTOR != 0,
                     proxied: route.proxy().is_some(),
                     retry_enabled: true,
                 };
