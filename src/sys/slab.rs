@@ -5,10 +5,13 @@
 //! by another copy of the library in the same process (whose `TypeInfo` lives elsewhere). Cells are never unmapped
 //! and never used for another type: looking at a dead handle is safe for ever.
 //!
-//! Two protocols share the cell:
+//! Three protocols share the cell:
 //! - *shared*: a reference count; whoever has a reference may use the value from any thread.
 //! - *exclusive*: LIVE and BUSY alternate; a second call is turned away at once. Freeing a busy cell marks it, and
 //!   the running call frees it when it ends.
+//! - *owned* ([`owned`]): exclusive for one thread, which enters and leaves without a locked instruction.
+
+pub mod owned;
 
 use super::{fence, record};
 use core::cell::UnsafeCell;

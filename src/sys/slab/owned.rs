@@ -1,0 +1,339 @@
+//! The third protocol: handles that belong to one thread, for calls that are made millions of times a second.
+//!
+//! The owner enters and leaves with plain stores. Whoever frees or adopts the handle from elsewhere pays for both
+//! with the heavy side of the asymmetric fence: either it sees that the owner is inside, or the owner sees that it
+//! came (Dekker's handshake).
+//!
+//! A handle is either this or exclusive, for all of its calls.
+
+use super::{Cell, FREED, Header, LIVE, POISONED, Refused, Slot};
+use crate::sys::{fence, thread};
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+/// Content of a handle that belongs to a thread: the value and its owner.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Bound<V> {
+    /// Initialised as long as the cell is not dead. First, because a dead cell keeps its link here.
+    value: MaybeUninit<V>,
+    owner: Owner,
+}
+
+/// What the owner writes. Stays in place when the value is taken out, since the owner may be looking at it.
+#[derive(Debug)]
+struct Owner {
+    thread: AtomicUsize,
+    inside: AtomicU32,
+}
+
+impl<V> Bound<V> {
+    /// Belongs to the calling thread.
+    pub fn here(value: V) -> Bound<V> {
+        let owner = Owner { thread: AtomicUsize::new(thread::token()), inside: AtomicU32::new(0) };
+        Bound { value: MaybeUninit::new(value), owner }
+    }
+}
+
+/// The one running call on a handle that belongs to this thread.
+#[derive(Debug)]
+pub struct Owned<'a, V>
+where
+    Bound<V>: Slot,
+{
+    cell: &'a Cell<Bound<V>>,
+}
+
+impl<V: Send> Cell<Bound<V>>
+where
+    Bound<V>: Slot,
+{
+    /// Enters a call on the owning thread. No locked instruction.
+    ///
+    /// # Errors
+    /// [`Refused::Busy`] on another thread, or when this thread is inside already.
+    ///
+    /// # Safety
+    /// As [`super::check`].
+    #[inline(always)]
+    pub unsafe fn enter<'a>(pointer: *const Self) -> Result<Owned<'a, V>, Refused> {
+        // SAFETY: by this function's contract.
+        let cell = unsafe { super::check(pointer) }?;
+        let (owner, me) = (cell.owner(), thread::token());
+        if owner.thread.load(Ordering::Relaxed) != me || owner.inside.load(Ordering::Relaxed) != 0 {
+            return Err(Refused::Busy);
+        }
+        owner.inside.store(1, Ordering::Relaxed);
+        fence::light();
+        let stays = cell.header.count.load(Ordering::Relaxed) != FREED
+            && owner.thread.load(Ordering::Relaxed) == me
+            && cell.header.is_usable(<Bound<V> as Slot>::INFO);
+        if stays { Ok(Owned { cell }) } else { Err(cell.step_back()) }
+    }
+
+    /// Somebody freed or adopted the handle while this thread was entering.
+    #[cold]
+    fn step_back(&self) -> Refused {
+        let word = self.header.word.load(Ordering::Acquire);
+        self.leave();
+        if word == Header::expect(<Bound<V> as Slot>::INFO, LIVE) {
+            Refused::Busy
+        } else {
+            Self::why_not(word)
+        }
+    }
+
+    /// Makes the calling thread the owner.
+    ///
+    /// # Errors
+    /// [`Refused::Busy`] while the owner is inside a call.
+    ///
+    /// # Safety
+    /// As [`super::check`].
+    pub unsafe fn adopt(pointer: *const Self) -> Result<(), Refused> {
+        // SAFETY: by this function's contract.
+        let cell = unsafe { super::check(pointer) }?;
+        let (owner, me) = (cell.owner(), thread::token());
+        let before = owner.thread.load(Ordering::Acquire);
+        if before == me {
+            return Ok(());
+        }
+        if owner.thread.compare_exchange(before, me, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+            return Err(Refused::Busy);
+        }
+        fence::heavy();
+        if owner.inside.load(Ordering::Acquire) == 0 {
+            return Ok(());
+        }
+        // It was inside; give the handle back unless a third thread has taken it meanwhile.
+        let _ = owner.thread.compare_exchange(me, before, Ordering::SeqCst, Ordering::Relaxed);
+        Err(Refused::Busy)
+    }
+
+    /// Frees the handle from any thread. A running call is interrupted and frees it when it ends.
+    ///
+    /// # Errors
+    /// [`Refused::Bad`] when there is nothing to free.
+    ///
+    /// # Safety
+    /// As [`super::check`].
+    pub unsafe fn free_owned(pointer: *const Self) -> Result<Option<V>, Refused> {
+        // SAFETY: by this function's contract.
+        let cell = match unsafe { super::check(pointer) } {
+            Ok(cell) => cell,
+            // SAFETY: poisoned means that the pointer was found to be a cell.
+            Err(Refused::Poisoned) => unsafe { &*pointer },
+            Err(why) => return Err(why),
+        };
+        if cell.owner().thread.load(Ordering::Relaxed) == thread::token() {
+            // The owner itself: it is inside when a callback of its own call frees the handle.
+            if cell.owner().inside.load(Ordering::Relaxed) == 0 {
+                return cell.take().map(Some).ok_or(Refused::Bad);
+            }
+            cell.header.count.store(FREED, Ordering::Relaxed);
+            Bound::<V>::interrupt(cell);
+            return Ok(None);
+        }
+        cell.header.count.store(FREED, Ordering::SeqCst);
+        Bound::<V>::interrupt(cell);
+        fence::heavy();
+        if cell.owner().inside.load(Ordering::Acquire) == 0 { Ok(cell.take()) } else { Ok(None) }
+    }
+}
+
+impl<V> Cell<Bound<V>>
+where
+    Bound<V>: Slot,
+{
+    #[inline(always)]
+    fn owner(&self) -> &Owner {
+        // SAFETY: cells are never unmapped, only atomics are reached, and nothing else writes them while anybody may
+        // hold the handle.
+        unsafe { &(*self.value.get().cast::<Bound<V>>()).owner }
+    }
+
+    /// The owner is no longer inside; a free that saw it inside is finished here.
+    #[inline(always)]
+    fn leave(&self) {
+        self.owner().inside.store(0, Ordering::Release);
+        fence::light();
+        if self.header.count.load(Ordering::Relaxed) == FREED {
+            self.finish_free();
+        }
+    }
+
+    /// Whoever finds nobody inside takes the value, exactly one does.
+    #[cold]
+    fn finish_free(&self) {
+        drop(self.take());
+    }
+
+    /// LIVE or POISONED to DEAD, with the value taken out; `None` when it was neither.
+    fn take(&self) -> Option<V> {
+        let info = <Bound<V> as Slot>::INFO;
+        let dead = Header::expect(info, super::DEAD);
+        let word = &self.header.word;
+        let from = |state| {
+            word.compare_exchange(Header::expect(info, state), dead, Ordering::Acquire, Ordering::Relaxed)
+        };
+        from(LIVE).or_else(|_| from(POISONED)).ok()?;
+        // SAFETY: the exchange made this thread the only one that may touch the value; the owner's words stay.
+        let value = unsafe { (*self.value.get().cast::<Bound<V>>()).value.assume_init_read() };
+        Bound::<V>::slab().put(NonNull::from(self));
+        Some(value)
+    }
+}
+
+impl<V> Owned<'_, V>
+where
+    Bound<V>: Slot,
+{
+    /// The cell, for its pointer.
+    pub fn cell(&self) -> &Cell<Bound<V>> {
+        self.cell
+    }
+}
+
+impl<V> core::ops::Deref for Owned<'_, V>
+where
+    Bound<V>: Slot,
+{
+    type Target = V;
+    #[inline(always)]
+    fn deref(&self) -> &V {
+        // SAFETY: this thread owns the handle and is inside, so no other call has the value.
+        unsafe { (*self.cell.value.get().cast::<Bound<V>>()).value.assume_init_ref() }
+    }
+}
+
+impl<V> core::ops::DerefMut for Owned<'_, V>
+where
+    Bound<V>: Slot,
+{
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut V {
+        // SAFETY: as in `deref`.
+        unsafe { (*self.cell.value.get().cast::<Bound<V>>()).value.assume_init_mut() }
+    }
+}
+
+impl<V> Drop for Owned<'_, V>
+where
+    Bound<V>: Slot,
+{
+    #[inline(always)]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.cell
+                .header
+                .word
+                .store(Header::expect(<Bound<V> as Slot>::INFO, POISONED), Ordering::Release);
+        }
+        self.cell.leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Slab, TypeInfo};
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    impl Slot for Bound<Arc<()>> {
+        const INFO: &'static TypeInfo = {
+            static INFO: TypeInfo = TypeInfo { name: "bee", index: 43 };
+            &INFO
+        };
+        fn slab() -> &'static Slab<Self> {
+            static SLAB: Slab<Bound<Arc<()>>> = Slab::new();
+            &SLAB
+        }
+    }
+
+    fn bee(witness: &Arc<()>) -> *mut Cell<Bound<Arc<()>>> {
+        fence::init();
+        Bound::slab().insert(Bound::here(Arc::clone(witness))).as_ptr()
+    }
+
+    #[test]
+    fn only_the_owner_enters_until_another_thread_adopts() {
+        let witness = Arc::new(());
+        let address = bee(&witness).addr();
+        let at = move || address as *mut Cell<Bound<Arc<()>>>;
+        // SAFETY: the cell is live until the last line.
+        unsafe {
+            let call = Cell::enter(at()).unwrap();
+            assert_eq!(Cell::enter(at()).err(), Some(Refused::Busy), "inside already");
+            assert_eq!(Arc::strong_count(&call), 2);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    assert_eq!(Cell::enter(at()).err(), Some(Refused::Busy));
+                    assert_eq!(Cell::adopt(at()).err(), Some(Refused::Busy), "the owner is inside");
+                });
+            });
+            drop(call);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    assert!(Cell::adopt(at()).is_ok());
+                    assert!(Cell::enter(at()).is_ok());
+                });
+            });
+            assert_eq!(Cell::enter(at()).err(), Some(Refused::Busy), "it belongs to the other thread now");
+            assert!(Cell::free_owned(at()).unwrap().is_some(), "free is legal from every thread");
+            assert_eq!(Cell::enter(at()).err(), Some(Refused::Bad));
+            assert_eq!(Cell::free_owned(at()).err(), Some(Refused::Bad));
+        }
+        assert_eq!(Arc::strong_count(&witness), 1);
+    }
+
+    #[test]
+    fn a_free_during_a_call_takes_effect_at_its_end() {
+        let witness = Arc::new(());
+        let pointer = bee(&witness);
+        // SAFETY: the cell is live until the call ends.
+        unsafe {
+            let call = Cell::enter(pointer).unwrap();
+            assert!(Cell::free_owned(pointer).unwrap().is_none());
+            assert_eq!(Arc::strong_count(&witness), 2);
+            drop(call);
+            assert_eq!(Cell::enter(pointer).err(), Some(Refused::Bad));
+        }
+        assert_eq!(Arc::strong_count(&witness), 1);
+    }
+
+    /// Races the owner's calls with a free from elsewhere: the value goes exactly once and never under a call.
+    #[test]
+    fn free_races_with_entering_and_leaving() {
+        let witness = Arc::new(());
+        for _ in 0..300 {
+            let published = AtomicUsize::new(0);
+            let ready = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    published.store(bee(&witness).addr(), Ordering::Release);
+                    ready.store(true, Ordering::Release);
+                    let pointer = published.load(Ordering::Relaxed) as *mut Cell<Bound<Arc<()>>>;
+                    for _ in 0..10_000 {
+                        // SAFETY: cells are never unmapped, and no other test makes bees of this thread.
+                        match unsafe { Cell::enter(pointer) } {
+                            Ok(call) => assert!(Arc::strong_count(&call) >= 2),
+                            Err(_) => break,
+                        }
+                    }
+                });
+                scope.spawn(|| {
+                    while !ready.load(Ordering::Acquire) {
+                        core::hint::spin_loop();
+                    }
+                    // SAFETY: the only free of this cell.
+                    drop(unsafe {
+                        Cell::free_owned(published.load(Ordering::Acquire) as *mut Cell<Bound<Arc<()>>>)
+                    });
+                });
+            });
+        }
+        assert_eq!(Arc::strong_count(&witness), 1);
+    }
+}
