@@ -6,6 +6,7 @@ use super::expression::Tests;
 use super::header::{Fields, place_in};
 use super::report::Report;
 use super::yaml::{Node, Value};
+use std::fmt;
 
 /// What a destination weighs that does not say, or says less than 1.
 pub const DEFAULT_WEIGHT: u32 = 100;
@@ -31,6 +32,25 @@ pub struct Destination {
     pub weight: u32,
     /// Smaller ones first; larger ones only serve when no smaller one has a provider (byway only).
     pub priority: i32,
+}
+
+impl fmt::Display for DestinationCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.from.keys.is_empty() {
+            write!(f, "{} ", self.from)?;
+        }
+        f.write_str("=>")?;
+        for (i, one) in self.to.iter().enumerate() {
+            f.write_str(if i == 0 { " " } else { " | " })?;
+            match &one.rows {
+                None => f.write_str("nobody")?,
+                Some(tests) if tests.keys.is_empty() => f.write_str("everybody")?,
+                Some(tests) => write!(f, "{tests}")?,
+            }
+            write!(f, " ({})", one.weight)?;
+        }
+        Ok(())
+    }
 }
 
 /// One condition as it stands in the text, before its `match` strings are read.

@@ -221,10 +221,37 @@ pub struct Place {
     pub name: &'static str,
     /// Routers run in ascending order.
     pub order: i64,
+    /// What it does.
+    pub role: Role,
 }
 
-const fn at(name: &'static str, order: i64) -> Place {
-    Place { name, order }
+/// What a router of a chain does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Mock selector.
+    Mock,
+    /// Mesh rules.
+    Mesh,
+    /// Tags.
+    Tag,
+    /// Affinity rule of the service.
+    AffinityService,
+    /// Affinity rule of the provider's application.
+    AffinityProviderApplication,
+    /// Condition rule of the service.
+    Service,
+    /// Condition rule of the provider's application.
+    ProviderApplication,
+    /// Condition rule of the consumer's application.
+    Application,
+    /// Script rule of the provider's application.
+    Script,
+    /// The provider at the address that a call names.
+    Address,
+}
+
+const fn at(name: &'static str, order: i64, role: Role) -> Place {
+    Place { name, order, role }
 }
 
 /// Everything in which the dialects differ.
@@ -378,15 +405,16 @@ const BYWAY: Table = Table {
     string_match_empty_is_unset: false,
     provider_application: &["remote.application", "application"],
     routers: &[
-        at("mock", -100),
-        at("standard-mesh-rule", -50),
-        at("tag", 100),
-        at("affinity_service", 130),
-        at("affinity-provider-app", 135),
-        at("service", 140),
-        at("provider-app", 145),
-        at("app", 150),
-        at("script-app", 200),
+        at("mock", -100, Role::Mock),
+        at("standard-mesh-rule", -50, Role::Mesh),
+        at("tag", 100, Role::Tag),
+        at("affinity_service", 130, Role::AffinityService),
+        at("affinity-provider-app", 135, Role::AffinityProviderApplication),
+        at("service", 140, Role::Service),
+        at("provider-app", 145, Role::ProviderApplication),
+        at("app", 150, Role::Application),
+        at("address", 180, Role::Address),
+        at("script-app", 200, Role::Script),
     ],
     static_order: 0,
     service_key_filter: false,
@@ -429,7 +457,13 @@ static DUBBO_27: Table = Table {
     tag_match: TagMatch::Never,
     tag_levels: false,
     untagged_call: UntaggedCall::NoTagOfTheRule,
-    routers: &[at("mock", -100), at("tag", 100), at("service", 140), at("app", 150), at("address", 180)],
+    routers: &[
+        at("mock", -100, Role::Mock),
+        at("tag", 100, Role::Tag),
+        at("service", 140, Role::Service),
+        at("app", 150, Role::Application),
+        at("address", 180, Role::Address),
+    ],
     fail_fast: false,
     ..DUBBO_3
 };
@@ -471,12 +505,13 @@ static DUBBO_GO: Table = Table {
     string_match_empty_is_unset: true,
     provider_application: &["application"],
     routers: &[
-        at("service.affinity", i64::MIN),
-        at("application.affinity", i64::MIN),
-        at("tag", 0),
-        at("consumer.script", 0),
-        at("service.condition", 140),
-        at("provider.condition", 145),
+        at("service.affinity", i64::MIN, Role::AffinityService),
+        at("application.affinity", i64::MIN, Role::AffinityProviderApplication),
+        at("tag", 0, Role::Tag),
+        at("consumer.script", 0, Role::Script),
+        at("service.condition", 140, Role::Service),
+        at("provider.condition", 145, Role::ProviderApplication),
+        at("consumer.condition", 145, Role::Application),
     ],
     service_key_filter: true,
     fail_fast: false,

@@ -14,7 +14,8 @@
 //! | [`affinity`], [`tag`], [`string_match`], [`mock`] | the other kinds |
 //! | [`ip`], [`java_ip`] | IP expressions: ours, and Dubbo's own answers |
 //! | [`slot`] | one key's rule through its updates |
-//! | [`lower`] | rules to programs |
+//! | [`lower`], `value_test` | rules to programs |
+//! | [`routers`] | the routers a chain has by its dialect, and those from URLs |
 //! | `lint` | every problem of a text, with line and column |
 
 pub mod affinity;
@@ -30,9 +31,11 @@ pub mod mock;
 pub mod pattern;
 mod print;
 pub mod report;
+pub mod routers;
 pub mod slot;
 pub mod string_match;
 pub mod tag;
+mod value_test;
 pub mod yaml;
 
 use crate::error::{Error, Result, Source, Status};

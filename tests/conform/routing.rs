@@ -2,9 +2,10 @@
 
 use crate::Outcome;
 use crate::naive::{Call, TagWay, World, url::Url};
+use byway::chain::{self, invocation::Invocation, program::Program};
 use byway::rules::dialect::Dialect;
 use byway::rules::expression::Condition;
-use byway::rules::{Rule, RuleKind};
+use byway::rules::{Rule, RuleKind, lower};
 use serde_json::{Value, json};
 
 /// The dialect of an implementation's name in a case.
@@ -60,7 +61,77 @@ pub(crate) fn route_all(
     let urls: Vec<Url> = invokers.iter().map(|text| Url::parse(text, dialect)).collect();
     let world = World::new(dialect, consumer, &urls, call);
     let (rows, way) = naive(router, &world, &mut |_| 0);
-    Got { rows, way, disagree: None }
+    let lowered = Lowered::new(router, dialect, consumer, invokers);
+    let disagree = call.filter(|call| call.method.is_some() || !names_method(router)).and_then(|call| {
+        let got = lowered.route(call, &mut |_| 0);
+        (got != rows).then(|| format!("naive {rows:?}, its program {got:?}: {:?}", lowered.words()))
+    });
+    Got { rows, way, disagree }
+}
+
+/// A call always names a method once it is a call; only the naive reference can be asked without one.
+fn names_method(router: Router<'_>) -> bool {
+    use byway::rules::condition::Conditions;
+    use byway::rules::expression::Key;
+    let Router::Rule(Some(Rule::Condition(rule)), _) = router else { return false };
+    let sides: Vec<_> = match &rule.conditions {
+        Conditions::V30(list) => list.iter().map(|one| &one.when).collect(),
+        Conditions::V31(list) => list.iter().map(|one| &one.from).collect(),
+    };
+    sides.iter().any(|side| side.keys.iter().any(|test| test.key == Key::Method))
+}
+
+/// A router lowered for one consumer, over one list.
+pub(crate) struct Lowered {
+    program: Program,
+    invokers: Vec<chain::url::Url>,
+}
+
+impl Lowered {
+    pub(crate) fn new(router: Router<'_>, dialect: Dialect, consumer: &str, invokers: &[String]) -> Lowered {
+        // A case may have invokers without a URL; the engine takes no such list.
+        let url = |text: &str| {
+            chain::url::Url::parse(text).or_else(|_| chain::url::Url::parse("none://0.0.0.0")).expect("a URL")
+        };
+        let consumer = url(consumer);
+        let program = match router {
+            Router::Mock => lower::mock(),
+            Router::Rule(Some(rule), _) => lower::rule(rule, &consumer, dialect),
+            Router::Rule(None, RuleKind::Tag) => lower::tag(None, &consumer, dialect),
+            Router::Rule(None, _) => Program::new(Vec::new()),
+        };
+        Lowered { program, invokers: invokers.iter().map(|text| url(text)).collect() }
+    }
+
+    pub(crate) fn route(&self, call: &Call, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
+        with_invocation(call, |call| {
+            let mut run = chain::reference::Run { invokers: &self.invokers, call, draw };
+            run.program(&self.program, (0..self.invokers.len()).collect())
+        })
+    }
+
+    fn words(&self) -> String {
+        let words = |step: &chain::program::Step| match step {
+            chain::program::Step::Condition(one) => format!("{:?} => {}", one.when, one.text),
+            _ => String::new(),
+        };
+        self.program.steps.iter().map(words).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// The call as the engine takes it.
+pub(crate) fn with_invocation<T>(call: &Call, run: impl FnOnce(&Invocation<'_>) -> T) -> T {
+    let arguments: Vec<Option<&[u8]>> =
+        call.arguments.iter().map(|text| text.as_deref().map(str::as_bytes)).collect();
+    let attachments: Vec<(&[u8], &[u8])> =
+        call.attachments.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+    let types: &[&[u8]] = if call.first_is_text || call.arguments.is_empty() { &[] } else { &[b"long"] };
+    run(&Invocation {
+        method: call.method.as_deref().unwrap_or_default().as_bytes(),
+        types,
+        arguments: &arguments,
+        attachments: &attachments,
+    })
 }
 
 fn naive(
@@ -112,10 +183,17 @@ pub(crate) fn distribution(
 ) -> Outcome {
     let urls: Vec<Url> = invokers.iter().map(|text| Url::parse(text, dialect)).collect();
     let world = World::new(dialect, consumer, &urls, call);
+    let lowered = Lowered::new(router, dialect, consumer, invokers);
+    let nothing = Call::default();
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut counts = vec![0u64; outcomes.len()];
-    for _ in 0..repeat {
-        let (rows, _) = naive(router, &world, &mut |total| random.below(total));
+    for round in 0..repeat {
+        // Both engines draw from one stream, turn by turn: the shares hold for each and for both together.
+        let rows = if round % 2 == 0 {
+            naive(router, &world, &mut |total| random.below(total)).0
+        } else {
+            lowered.route(call.unwrap_or(&nothing), &mut |total| random.below(total))
+        };
         let Some(at) = outcomes.iter().position(|outcome| outcome["indices"] == json!(rows)) else {
             return Outcome::Fail(format!("{rows:?} is none of the outcomes"));
         };

@@ -1,0 +1,207 @@
+//! The routers that a chain has by its dialect, and the ones a URL adds.
+
+use super::condition::StaticRule;
+use super::dialect::{Dialect, Role, application_rule_key, service_rule_key};
+use super::slot::Slot;
+use super::{RuleKind, lower};
+use crate::chain::program;
+use crate::chain::router::{RouterSlot, SlotBody, SlotKey};
+use crate::chain::store::{Language, RuleState};
+use crate::chain::url::Url;
+use crate::error::{Error, Result, Source, Status};
+use std::sync::Arc;
+
+/// The rule languages of this room, for a rule store.
+pub fn languages() -> Vec<Arc<dyn Language>> {
+    RuleKind::ALL.into_iter().map(|kind| Arc::new(kind) as Arc<dyn Language>).collect()
+}
+
+impl Language for RuleKind {
+    fn suffix(&self) -> &str {
+        RuleKind::suffix(*self)
+    }
+
+    fn open(&self, dialect: u8) -> Box<dyn RuleState> {
+        Box::new(Slot::new(*self, Dialect::from_number(i32::from(dialect)).unwrap_or_default()))
+    }
+}
+
+impl RuleState for Slot {
+    fn set(&mut self, text: &str) -> Result<()> {
+        Slot::set(self, Some(text)).error.map_or(Ok(()), Err)
+    }
+
+    fn remove(&mut self) {
+        Slot::remove(self);
+    }
+
+    fn active(&self) -> Option<Arc<dyn program::Rule>> {
+        Slot::active(self).map(|rule| Arc::clone(rule) as Arc<dyn program::Rule>)
+    }
+}
+
+/// The built-in routers of a chain, in the dialect's order, with the keys of the rules they follow. Routers whose
+/// rule language is not here (mesh, scripts) are not in the list; whoever has them adds them at their
+/// [`place`].
+///
+/// # Errors
+/// The consumer URL asks for a static condition (`router=condition`) and its `rule` is unusable.
+pub fn built_in(dialect: Dialect, consumer: &Url) -> Result<Vec<RouterSlot>> {
+    let parameter = |name: &str| consumer.given(name).unwrap_or_default();
+    let (version, group) = (parameter("version"), parameter("group"));
+    let application = consumer.given("application");
+    let of_service = |kind| {
+        let key = service_rule_key(dialect, kind, consumer.interface(), version, group);
+        SlotKey::Fixed(key.into())
+    };
+    let of_provider = |kind: RuleKind, except: Option<&str>| SlotKey::ProviderApplication {
+        suffix: kind.suffix().into(),
+        except: except.map(Into::into),
+    };
+    let mut routers = Vec::new();
+    for place in dialect.table().routers {
+        let by_key = |key| SlotBody::Rule { key, otherwise: None };
+        let body = match place.role {
+            Role::Mock => SlotBody::Program(Arc::new(lower::mock())),
+            Role::Address => SlotBody::Program(Arc::new(lower::address())),
+            Role::Tag => SlotBody::Rule {
+                key: of_provider(RuleKind::Tag, None),
+                otherwise: Some(Arc::new(lower::tag(None, consumer, dialect))),
+            },
+            Role::Service => by_key(of_service(RuleKind::Condition)),
+            // The consumer's own application has a router of its own; its rule would be applied twice.
+            Role::ProviderApplication => by_key(of_provider(RuleKind::Condition, application)),
+            Role::Application => match application {
+                Some(application) => {
+                    by_key(SlotKey::Fixed(application_rule_key(RuleKind::Condition, application).into()))
+                }
+                None => continue,
+            },
+            Role::AffinityService => by_key(of_service(RuleKind::Affinity)),
+            Role::AffinityProviderApplication => by_key(of_provider(RuleKind::Affinity, None)),
+            Role::Mesh | Role::Script => continue,
+        };
+        let slot = RouterSlot::new(place.name, place.order, body);
+        routers.push(if place.role == Role::Address { slot.on_request() } else { slot });
+    }
+    let named = parameter("router").split(',').any(|word| word.trim() == "condition");
+    if named && consumer.parameter("rule").is_some() {
+        routers.push(static_router(consumer, consumer, dialect)?);
+    }
+    Ok(routers)
+}
+
+/// Where a dialect has a router: its name and order.
+pub fn place(dialect: Dialect, role: Role) -> Option<(&'static str, i64)> {
+    let place = dialect.table().routers.iter().find(|place| place.role == role)?;
+    Some((place.name, place.order))
+}
+
+/// A router from a URL: `condition://0.0.0.0/com.foo.Bar?rule=...`, or `route://...` with `router=condition`; also
+/// the consumer URL itself. `rule` is percent-decoded here. `empty://` clears and is no router.
+///
+/// # Errors
+/// `E_RULE` with the place in the decoded rule, `E_UNSUPPORTED` for routers of another kind, `E_ARGUMENT` for a URL
+/// that names none.
+pub fn static_router(url: &Url, consumer: &Url, dialect: Dialect) -> Result<RouterSlot> {
+    let of_url = url.protocol();
+    let kind = if of_url == "condition" { of_url } else { url.given("router").unwrap_or_default() };
+    let kind = kind.split(',').map(str::trim).find(|word| !word.starts_with('-') && *word != "default");
+    match kind.filter(|word| !word.is_empty()) {
+        Some("condition") => {}
+        Some(other) => {
+            let message = format!("no static router '{other}'; condition is known");
+            return Err(Error::new(Status::E_UNSUPPORTED, message).subject("router"));
+        }
+        None => {
+            let message = format!("a '{of_url}' URL needs router=condition to be a router");
+            return Err(Error::new(Status::E_ARGUMENT, message).subject("router"));
+        }
+    }
+    let rule = match url.parameter("rule") {
+        Some(text) => decode(text)?,
+        None => String::new(),
+    };
+    let read = StaticRule::read(
+        |name| if name == "rule" { Some(rule.as_str()) } else { url.parameter(name) },
+        dialect,
+    )?;
+    let program = lower::condition_rule(&read.rule, consumer, dialect);
+    Ok(RouterSlot::new("condition", read.order, SlotBody::Program(Arc::new(program))))
+}
+
+/// Percent-decoding as forms do it: `+` is a space.
+fn decode(text: &str) -> Result<String> {
+    let refused =
+        |message: String| Error::new(Status::E_RULE, message).subject("rule").source(Source::Parser);
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'+' => bytes.push(b' '),
+            b'%' => {
+                let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+                match (digit(rest.next()), digit(rest.next())) {
+                    (Some(high), Some(low)) => bytes.push(u8::try_from(high * 16 + low).unwrap_or(b'?')),
+                    _ => return Err(refused("a % without two hexadecimal digits behind it".to_owned())),
+                }
+            }
+            byte => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).map_err(|_| refused("the decoded text is not UTF-8".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(dialect: Dialect, consumer: &str) -> Vec<String> {
+        let consumer = Url::parse(consumer).unwrap();
+        built_in(dialect, &consumer).unwrap().iter().map(|slot| format!("{slot:?}")).collect()
+    }
+
+    #[test]
+    fn routers_follow_the_dialect_and_the_consumer() {
+        let with_application = "consumer://10.0.1.1/com.foo.Bar?application=c";
+        assert_eq!(
+            names(Dialect::Byway, with_application),
+            [
+                "mock@-100",
+                "tag@100",
+                "affinity_service@130",
+                "affinity-provider-app@135",
+                "service@140",
+                "provider-app@145",
+                "app@150",
+                "address@180"
+            ]
+        );
+        assert_eq!(
+            names(Dialect::Dubbo27, "consumer://10.0.1.1/com.foo.Bar"),
+            ["mock@-100", "tag@100", "service@140", "address@180"]
+        );
+    }
+
+    #[test]
+    fn a_url_becomes_a_static_router_or_an_error_that_says_why() {
+        let consumer = Url::parse("consumer://10.0.1.1/com.foo.Bar").unwrap();
+        let read = |text: &str| static_router(&Url::parse(text).unwrap(), &consumer, Dialect::Byway);
+        let router =
+            read("condition://0.0.0.0/com.foo.Bar?rule=host%3D10.0.1.1+%3D%3E+region%3Dhz&priority=7");
+        assert_eq!(router.unwrap().priority, 7);
+        for (text, status, words) in [
+            ("route://0.0.0.0/S?rule=a", Status::E_ARGUMENT, "needs router=condition"),
+            ("route://0.0.0.0/S?router=script&rule=a", Status::E_UNSUPPORTED, "no static router 'script'"),
+            ("condition://0.0.0.0/S", Status::E_RULE, "empty"),
+            ("condition://0.0.0.0/S?rule=%zz", Status::E_RULE, "hexadecimal"),
+            ("condition://0.0.0.0/S?rule=a%3D%3Db", Status::E_RULE, "may not stand"),
+            ("condition://0.0.0.0/S?rule=a&force=maybe", Status::E_RULE, "neither true nor false"),
+            ("condition://0.0.0.0/S?rule=a&priority=x", Status::E_RULE, "whole number"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert_eq!(error.status(), status, "{text}: {error}");
+            assert!(error.message().contains(words), "{text}: {error}");
+        }
+    }
+}
