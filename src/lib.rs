@@ -30,6 +30,8 @@ pub mod net;
 pub mod proxies;
 pub mod rules;
 pub mod runtime;
+#[cfg(feature = "script")]
+pub mod script;
 pub mod sys;
 
 pub use error::{Error, Result, Status};

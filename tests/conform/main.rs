@@ -10,6 +10,8 @@ mod net;
 mod okhttp;
 mod pac;
 mod pick;
+#[cfg(feature = "script")]
+mod pac_script;
 mod proxy;
 mod race;
 mod routing;

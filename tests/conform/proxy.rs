@@ -27,6 +27,8 @@ pub(crate) fn run(kind: &str, case: &Value) -> Outcome {
         "nonproxyhosts" => jdk(case),
         "bypass" => bypass(case),
         "retry" => retry(case),
+        #[cfg(feature = "script")]
+        "pac" => crate::pac_script::pac(case),
         "pac_string" => crate::pac::pac_string(case),
         _ => return Outcome::Skip,
     };
@@ -40,6 +42,8 @@ pub(crate) fn run_bug(kind: &str, case: &Value) -> Outcome {
         "win_proxy_server" => bug_win_proxy_server(case),
         "win_bypass" | "mac_exceptions" | "jvm_non_proxy_hosts" => bug_exceptions(kind, case),
         "desktop_config" => bug_desktop(case),
+        #[cfg(feature = "script")]
+        "pac" => crate::pac_script::bug_pac(case),
         "wpad_names" => crate::pac::wpad_names(case),
         _ => return Outcome::Skip,
     };

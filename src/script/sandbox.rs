@@ -1,0 +1,264 @@
+//! One QuickJS context: hardened, bounded, with errors that tell line and column.
+
+use super::{Limits, Zone, hardening};
+use crate::error::{Error, Position, Result, Source, Status};
+use crate::runtime::clock::Clock;
+use rquickjs::context::{EvalOptions, intrinsic};
+use rquickjs::function::Func;
+use rquickjs::{CaughtError, Context, Ctx, Function, Runtime, Value};
+use std::cell::Cell;
+use std::fmt;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// What a script's context has. Promises are there because async functions need them; nothing ever runs their
+/// jobs, and the global is removed.
+type Intrinsics = (
+    intrinsic::Date,
+    intrinsic::Eval,
+    intrinsic::RegExpCompiler,
+    intrinsic::RegExp,
+    intrinsic::Json,
+    intrinsic::MapSet,
+    intrinsic::Promise,
+);
+
+/// How a call ended that did not return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trap {
+    /// Out of script time.
+    Time,
+    /// Out of memory.
+    Memory,
+    /// A host function asked to stop, see [`Sandbox::stopper`].
+    Stopped,
+    /// The script threw, or does not parse.
+    Exception,
+}
+
+/// A context. Lives and dies on one thread.
+pub struct Sandbox {
+    context: Context,
+    runtime: Runtime,
+    budget: Rc<Budget>,
+    limits: Limits,
+    /// Shown in errors and used as the file name of stack frames.
+    name: String,
+}
+
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sandbox").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Budget {
+    deadline: Cell<Option<Instant>>,
+    expired: Cell<bool>,
+    stopped: Cell<bool>,
+}
+
+/// Lets a host function end the script at its next step; the script cannot catch it.
+#[derive(Clone, Debug)]
+pub struct Stopper(Rc<Budget>);
+
+impl Stopper {
+    /// Ends the running call with [`Trap::Stopped`].
+    pub fn stop(&self) {
+        self.0.stopped.set(true);
+    }
+}
+
+impl Sandbox {
+    /// A hardened context with nothing in it but the language. `name` appears in errors.
+    pub fn new(name: &str, limits: Limits, clock: &Clock, zone: Zone) -> Result<Sandbox> {
+        let no_engine = |what: &str| {
+            Error::new(Status::E_RESOURCES, format!("no memory for the script engine: {what}")).subject(name)
+        };
+        let runtime = Runtime::new().map_err(|_| no_engine("runtime"))?;
+        runtime.set_memory_limit(limits.memory.max(Limits::LEAST_MEMORY));
+        runtime.set_max_stack_size(limits.stack);
+        let budget = Rc::new(Budget::default());
+        let poll = budget.clone();
+        runtime.set_interrupt_handler(Some(Box::new(move || {
+            if poll.stopped.get() {
+                return true;
+            }
+            let late = poll.deadline.get().is_some_and(|deadline| Instant::now() >= deadline);
+            poll.expired.set(poll.expired.get() || late);
+            late
+        })));
+        let context = Context::custom::<Intrinsics>(&runtime).map_err(|_| no_engine("context"))?;
+        let sandbox = Sandbox { context, runtime, budget, limits, name: name.to_owned() };
+        let clock = clock.clone();
+        // Milliseconds fit a double for longer than dates do.
+        #[allow(clippy::cast_precision_loss)]
+        let now = move || clock.wall_ms() as f64;
+        sandbox
+            .enter("", |ctx| {
+                let options = options("byway:hardening", true);
+                let harden: Function<'_> = ctx.eval_with_options(hardening::SOURCE, options)?;
+                let offset = match zone {
+                    Zone::System => Value::new_undefined(ctx.clone()),
+                    Zone::Fixed(minutes) => Value::new_int(ctx.clone(), minutes),
+                };
+                harden.call::<_, ()>((Func::from(now), offset))
+            })
+            .map_err(|(_, error)| error)?;
+        Ok(sandbox)
+    }
+
+    /// For host functions that must end the call they are in.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.budget.clone())
+    }
+
+    /// The name given to it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Evaluates trusted text, a part of this library, for example helper functions; strict mode.
+    pub fn prelude(&self, name: &str, source: &str) -> Result<()> {
+        self.enter("", |ctx| ctx.eval_with_options(source, options(name, true))).map_err(|(_, error)| error)
+    }
+
+    /// Evaluates a user's script in sloppy mode and hands its completion value to `read`. The time for it is
+    /// what [`Sandbox::begin`] left.
+    pub fn load<T>(
+        &self,
+        source: &str,
+        read: impl for<'js> FnOnce(&Ctx<'js>, Value<'js>) -> rquickjs::Result<T>,
+    ) -> Result<T, (Trap, Error)> {
+        if source.len() > self.limits.source {
+            let why = format!("longer than {} bytes", self.limits.source);
+            return Err((Trap::Exception, Error::new(Status::E_LIMIT, why).subject(&self.name)));
+        }
+        self.enter(source, |ctx| {
+            let value: Value<'_> = ctx.eval_with_options(source, options(&self.name, false))?;
+            read(ctx, value)
+        })
+    }
+
+    /// Starts the clock for one call: everything until the next `begin` shares the limit.
+    pub fn begin(&self) {
+        self.budget.deadline.set(Instant::now().checked_add(self.limits.time));
+        self.budget.expired.set(false);
+        self.budget.stopped.set(false);
+    }
+
+    /// Runs `work` inside the context. `source` is the script's text, for positions in errors. After a trap other
+    /// than [`Trap::Exception`] the context is in an unknown state and must be dropped.
+    pub fn enter<T>(
+        &self,
+        source: &str,
+        work: impl for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<T>,
+    ) -> Result<T, (Trap, Error)> {
+        let result = self.context.with(|ctx| {
+            let result = work(&ctx);
+            if self.budget.stopped.get() {
+                let _ = ctx.catch();
+                return Err((Trap::Stopped, self.error(Status::E_CANCELED, "stopped")));
+            }
+            if self.budget.expired.get() {
+                let _ = ctx.catch();
+                let why = format!("ran longer than {} ms", self.limits.time.as_millis());
+                return Err((Trap::Time, self.error(Status::E_TIMEOUT, &why)));
+            }
+            result.map_err(|error| self.explain(&ctx, error, source))
+        });
+        match result {
+            // Running out of memory while the error is built leaves null as the thrown value.
+            Err((Trap::Exception, error))
+                if error.message() == THREW_NULL && self.memory() > (self.limits.memory as u64) / 2 =>
+            {
+                Err(self.out_of_memory())
+            }
+            other => other,
+        }
+    }
+
+    fn error(&self, status: Status, why: &str) -> Error {
+        Error::new(status, why).subject(&self.name).source(Source::Script)
+    }
+
+    fn out_of_memory(&self) -> (Trap, Error) {
+        let why =
+            format!("needs more than {} MiB of memory", self.limits.memory.max(Limits::LEAST_MEMORY) >> 20);
+        (Trap::Memory, self.error(Status::E_LIMIT, &why))
+    }
+
+    /// Memory in use, in bytes. Not from inside [`Sandbox::enter`].
+    pub fn memory(&self) -> u64 {
+        u64::try_from(self.runtime.memory_usage().malloc_size).unwrap_or(0)
+    }
+
+    fn explain<'js>(&self, ctx: &Ctx<'js>, error: rquickjs::Error, source: &str) -> (Trap, Error) {
+        let (message, stack) = match CaughtError::from_error(ctx, error) {
+            CaughtError::Error(rquickjs::Error::Allocation) => return self.out_of_memory(),
+            CaughtError::Error(other) => (other.to_string(), String::new()),
+            CaughtError::Exception(exception) => {
+                let kind: Option<String> = exception.as_object().get("name").ok();
+                let message = exception.message().unwrap_or_default();
+                if kind.as_deref() == Some("InternalError") && message.contains("out of memory") {
+                    return self.out_of_memory();
+                }
+                let message = match kind {
+                    Some(kind) if !kind.is_empty() => format!("{kind}: {message}"),
+                    _ => message,
+                };
+                (message, exception.stack().unwrap_or_default())
+            }
+            CaughtError::Value(value) => {
+                if value.is_null() {
+                    return (Trap::Exception, self.error(Status::E_SCRIPT, THREW_NULL));
+                }
+                let text = value.as_string().and_then(|text| text.to_string().ok());
+                (
+                    text.map_or_else(|| "threw a value that is no Error".into(), |t| format!("threw {t}")),
+                    String::new(),
+                )
+            }
+        };
+        // One line, bounded: it ends up in events and logs.
+        let message: String =
+            message.chars().map(|c| if c.is_control() { ' ' } else { c }).take(300).collect();
+        let error = self.error(Status::E_SCRIPT, &message);
+        match place(&stack, &self.name) {
+            Some((line, column)) => (Trap::Exception, error.at(position(source, line, column))),
+            None => (Trap::Exception, error),
+        }
+    }
+}
+
+const THREW_NULL: &str = "threw null";
+
+/// Strict or sloppy global code under a file name.
+fn options(name: &str, strict: bool) -> EvalOptions {
+    let mut options = EvalOptions::default();
+    options.strict = strict;
+    options.filename = Some(name.to_owned());
+    options
+}
+
+/// Line and column of the topmost frame in the script's own text.
+fn place(stack: &str, name: &str) -> Option<(u32, u32)> {
+    let marker = format!("{name}:");
+    stack.lines().find_map(|frame| {
+        let (_, place) = frame.rsplit_once(marker.as_str())?;
+        let mut numbers = place.trim_end_matches(')').split(':');
+        let line = numbers.next()?.parse().ok()?;
+        Some((line, numbers.next().and_then(|column| column.parse().ok()).unwrap_or(1)))
+    })
+}
+
+fn position(source: &str, line: u32, column: u32) -> Position {
+    let skip = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
+    let start: usize = source.split_inclusive('\n').take(skip).map(str::len).sum();
+    let before = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
+    let text = source.get(start..).unwrap_or_default();
+    let text = text.split('\n').next().unwrap_or_default();
+    let offset = text.char_indices().nth(before).map_or(text.len(), |(at, _)| at);
+    Position { offset: start + offset, line, column }
+}
