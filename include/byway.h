@@ -130,6 +130,11 @@
 #define BYWAY_COMPAT_OKHTTP_3 2
 
 /**
+ * Keep the URL texts, for `byway_invokers_url`.
+ */
+#define BYWAY_INVOKERS_KEEP_URLS 1
+
+/**
  * The call a callback serves. Only valid until the callback returns.
  */
 typedef struct byway_call byway_call;
@@ -144,6 +149,27 @@ typedef struct byway_engine byway_engine;
  * Made only when the caller passed a place for it. Free with `byway_error_free`.
  */
 typedef struct byway_error byway_error;
+
+/**
+ * One call to be routed: method, parameter types, arguments, attachments. Made once per thread and filled anew for
+ * every call; filling it allocates nothing once it has held as much before.
+ *
+ * Strings are bytes and are BORROWED, not copied: each must stay as it is until it is replaced, the invocation is
+ * reset or freed.
+ *
+ * Threads: belongs to the thread that made or last reset it; elsewhere `BYWAY_E_BUSY`.
+ */
+typedef struct byway_invocation byway_invocation;
+
+/**
+ * An immutable provider list in the host's order. Every row carries the host's tag.
+ */
+typedef struct byway_invokers byway_invokers;
+
+/**
+ * Makes a provider list, whole or as an update of another. Exclusive.
+ */
+typedef struct byway_invokers_builder byway_invokers_builder;
 
 /**
  * One event loop's inbox: completion records, callbacks that must run on the host's thread, deadlines. Engines may
@@ -289,6 +315,25 @@ typedef struct byway_engine_options {
      */
     int32_t commit_failures;
 } byway_engine_options;
+
+/**
+ * Options of a provider list; all of them are for what the host's tags stand for.
+ */
+typedef struct byway_invokers_callbacks {
+    /**
+     * `sizeof(byway_invokers_callbacks)`.
+     */
+    size_t struct_size;
+    /**
+     * First argument of `destroy`.
+     */
+    void *user_data;
+    /**
+     * Runs once when no list, chain, session or choice can name the tags any more. Lists made by update count as
+     * the list they came from unless they bring a set of their own. May be NULL.
+     */
+    byway_destroy destroy;
+} byway_invokers_callbacks;
 
 /**
  * The call did what it says.
@@ -879,6 +924,225 @@ byway_status byway_engine_shutdown(struct byway_engine *self,
  */
 BYWAY_API struct byway_queue *byway_engine_queue(struct byway_engine *self);
 
+/**
+ * Makes a list from `count` provider URLs in the host's order. `tags` may be NULL: then a tag is its URL's index.
+ * Otherwise `tags[i]` belongs to `urls[i]`; no tag may be 0 or occur twice. `callbacks` may be NULL.
+ *
+ * URLs are raw or merged. `disabled=true` and `enabled=false` rows are skipped, `empty://` clears what came before.
+ *
+ * Ownership: the caller owns one reference. The set is taken over, also when the call fails.
+ * Errors: `BYWAY_E_INVOKERS` naming the first bad index; nothing is made then.
+ */
+BYWAY_API
+byway_status byway_invokers_new(struct byway_engine *engine,
+                                const struct byway_str *urls,
+                                const uint64_t *tags,
+                                size_t count,
+                                uint32_t flags,
+                                const struct byway_invokers_callbacks *callbacks,
+                                struct byway_invokers **out,
+                                struct byway_error **err);
+
+/**
+ * One more reference; returns its argument, NULL for what is not a live list.
+ */
+BYWAY_API struct byway_invokers *byway_invokers_retain(struct byway_invokers *self);
+
+/**
+ * One reference less. Chains and choices that use the list keep it. NULL is fine.
+ */
+BYWAY_API void byway_invokers_release(struct byway_invokers *self);
+
+/**
+ * Number of providers; 0 for what is not a live list.
+ */
+BYWAY_API size_t byway_invokers_len(const struct byway_invokers *self);
+
+/**
+ * The tag of a row.
+ *
+ * Errors: `BYWAY_E_NOT_FOUND` past the end.
+ */
+BYWAY_API
+byway_status byway_invokers_tag(const struct byway_invokers *self,
+                                size_t row,
+                                uint64_t *tag);
+
+/**
+ * The URL text of a row, if the list was made with `BYWAY_INVOKERS_KEEP_URLS`.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_NOT_FOUND` past the end or when no texts were kept.
+ */
+BYWAY_API
+byway_status byway_invokers_url(const struct byway_invokers *self,
+                                size_t row,
+                                struct byway_text **out,
+                                struct byway_error **err);
+
+/**
+ * A number no other list of this process has; 0 for what is not a live list.
+ */
+BYWAY_API uint64_t byway_invokers_generation(const struct byway_invokers *self);
+
+/**
+ * Starts a list. `base` may be NULL: a whole list; otherwise an update of that list, which stays as it is. What the
+ * update does not touch is shared with it. `callbacks` may be NULL; an update then goes on with the set of `base`.
+ *
+ * Ownership: the caller owns it; free with `byway_invokers_builder_free`. The set is taken over, also when the call
+ * fails.
+ */
+BYWAY_API
+byway_status byway_invokers_builder_new(struct byway_engine *engine,
+                                        const struct byway_invokers *base,
+                                        uint32_t flags,
+                                        const struct byway_invokers_callbacks *callbacks,
+                                        struct byway_invokers_builder **out,
+                                        struct byway_error **err);
+
+/**
+ * Adds a provider at the end.
+ *
+ * Errors: `BYWAY_E_INVOKERS` for an unparsable URL, a tag of 0 or one that is in the list; the whole list is then
+ * refused by `finish` with the first of them.
+ */
+BYWAY_API
+byway_status byway_invokers_builder_add(struct byway_invokers_builder *self,
+                                        const char *url,
+                                        size_t len,
+                                        uint64_t tag,
+                                        struct byway_error **err);
+
+/**
+ * Adds `count` providers at the end. `tags` may be NULL: then a tag is its URL's index among all URLs given.
+ *
+ * Errors: as `byway_invokers_builder_add`; those before the bad one have been added.
+ */
+BYWAY_API
+byway_status byway_invokers_builder_add_many(struct byway_invokers_builder *self,
+                                             const struct byway_str *urls,
+                                             const uint64_t *tags,
+                                             size_t count,
+                                             struct byway_error **err);
+
+/**
+ * Replaces the URL of the provider with this tag in its place, or adds it at the end.
+ *
+ * Errors: as `byway_invokers_builder_add`.
+ */
+BYWAY_API
+byway_status byway_invokers_builder_set(struct byway_invokers_builder *self,
+                                        const char *url,
+                                        size_t len,
+                                        uint64_t tag,
+                                        struct byway_error **err);
+
+/**
+ * Takes the provider with this tag out.
+ *
+ * Errors: `BYWAY_E_NOT_FOUND` when there is none; the list stays usable.
+ */
+BYWAY_API
+byway_status byway_invokers_builder_remove(struct byway_invokers_builder *self,
+                                           uint64_t tag,
+                                           struct byway_error **err);
+
+/**
+ * Makes the list. The builder is used up, whatever comes of it, and can only be freed.
+ *
+ * Ownership: the caller owns one reference.
+ * Errors: the first refusal of a URL or tag; `BYWAY_E_STATE` when it has finished before.
+ */
+BYWAY_API
+byway_status byway_invokers_builder_finish(struct byway_invokers_builder *self,
+                                           struct byway_invokers **out,
+                                           struct byway_error **err);
+
+/**
+ * Ends a builder, finished or not. NULL is fine.
+ *
+ * Threads: any.
+ */
+BYWAY_API void byway_invokers_builder_free(struct byway_invokers_builder *self);
+
+/**
+ * Makes an empty invocation.
+ *
+ * Ownership: the caller owns it; free with `byway_invocation_free`.
+ */
+BYWAY_API
+byway_status byway_invocation_new(struct byway_invocation **out,
+                                  struct byway_error **err);
+
+/**
+ * Forgets everything set, keeps the memory, and makes the calling thread the owner.
+ *
+ * Errors: `BYWAY_E_BUSY` while its thread is inside a call on it.
+ */
+BYWAY_API byway_status byway_invocation_reset(struct byway_invocation *self);
+
+/**
+ * Sets the method name as called, for example `sayHello` or `$invoke`. Borrowed. `len` may be `BYWAY_NUL`.
+ */
+BYWAY_API
+byway_status byway_invocation_set_method(struct byway_invocation *self,
+                                         const char *name,
+                                         size_t len);
+
+/**
+ * Sets the method by a number from `byway_chain_intern_method`.
+ *
+ * Errors: `BYWAY_E_NOT_FOUND` for a number nobody was given.
+ */
+BYWAY_API
+byway_status byway_invocation_set_method_id(struct byway_invocation *self,
+                                            uint32_t method_id);
+
+/**
+ * Sets the names of the parameter types, in order. Borrowed; the array itself is not.
+ */
+BYWAY_API
+byway_status byway_invocation_set_types(struct byway_invocation *self,
+                                        const struct byway_str *types,
+                                        size_t count);
+
+/**
+ * Sets the arguments by their text form, in order. Borrowed; the array itself is not. A null argument is
+ * `{NULL, BYWAY_NUL}`. Of a generic call (`$invoke`) the first argument is the method that is meant, the second
+ * stands for the types, and those behind it are that method's own arguments.
+ */
+BYWAY_API
+byway_status byway_invocation_set_arguments(struct byway_invocation *self,
+                                            const struct byway_str *values,
+                                            size_t count);
+
+/**
+ * Sets one attachment; one of the same key is replaced. Borrowed. The lengths may be `BYWAY_NUL`.
+ */
+BYWAY_API
+byway_status byway_invocation_set_attachment(struct byway_invocation *self,
+                                             const char *key,
+                                             size_t key_len,
+                                             const char *value,
+                                             size_t value_len);
+
+/**
+ * Sets many attachments: key, value, key, value, ... `count` texts. As `byway_invocation_set_attachment`.
+ *
+ * Errors: `BYWAY_E_ARGUMENT` for an odd count.
+ */
+BYWAY_API
+byway_status byway_invocation_set_attachments(struct byway_invocation *self,
+                                              const struct byway_str *texts,
+                                              size_t count);
+
+/**
+ * Ends an invocation. NULL is fine.
+ *
+ * Threads: any.
+ */
+BYWAY_API void byway_invocation_free(struct byway_invocation *self);
+
 /* Every field of each options struct at its default; equal to what the _init functions set. */
 #define BYWAY_QUEUE_OPTIONS_INIT \
     { sizeof(byway_queue_options), /* flags */ 0, /* capacity */ 0 }
@@ -889,6 +1153,8 @@ BYWAY_API struct byway_queue *byway_engine_queue(struct byway_engine *self);
       /* compat */ BYWAY_COMPAT_BYWAY, /* default_timeout_ms */ 0, /* postpone_for_ms */ -1, \
       /* postpone_at_most_ms */ -1, /* database_capacity */ 0, \
       /* commit_failures */ BYWAY_COMMIT_ALWAYS }
+#define BYWAY_INVOKERS_CALLBACKS_INIT \
+    { sizeof(byway_invokers_callbacks), /* user_data */ NULL, /* destroy */ NULL }
 
 #ifdef __cplusplus
 }  // extern "C"

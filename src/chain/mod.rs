@@ -5,6 +5,7 @@ mod column;
 mod hash;
 pub mod invocation;
 pub mod live;
+pub mod names;
 pub mod pick;
 pub mod program;
 pub mod reference;

@@ -518,7 +518,8 @@ impl InvokersBuilder {
     /// `disabled=true` and `enabled=false` providers are skipped; a URL with protocol `empty` clears the list.
     ///
     /// # Errors
-    /// `E_INVOKERS` naming the index: an unparsable URL (the cause has the place) or a tag that is already there.
+    /// `E_INVOKERS` naming the index: an unparsable URL (the cause has the place), a tag of 0 (a host's NULL) or one
+    /// that is already there.
     pub fn add(&mut self, url: &str, tag: Option<u64>) -> Result<()> {
         let result = self.append(url, tag);
         self.noted(result)
@@ -545,6 +546,7 @@ impl InvokersBuilder {
             return Ok(());
         }
         let tag = match tag {
+            Some(0) => return Err(refuse(index, "the tag is 0, which is no object", None)),
             Some(tag) => {
                 self.own_tags = true;
                 tag

@@ -3,6 +3,7 @@
 use super::guard::Fail;
 use crate::error::Status;
 use crate::sys::fork;
+use crate::sys::slab::owned::{Bound, Owned};
 use crate::sys::slab::{self, Cell, Exclusive, Refused, Slot};
 
 /// Ties a C type to what its pointer really points to. A wrong cast becomes a compile error.
@@ -115,6 +116,70 @@ where
         }
         why => refuse(why, name),
     })
+}
+
+/// A handle of the calling thread, taken for this call without a locked instruction.
+#[inline(always)]
+pub(crate) fn owned<'a, C, V>(pointer: *const C, name: &'static str) -> Result<Owned<'a, V>, Fail>
+where
+    C: Opaque<Value = Bound<V>>,
+    Bound<V>: Slot,
+    V: Send,
+{
+    if !C::IS_VALUE && fork::is_child() {
+        return Err(forked(name));
+    }
+    // SAFETY: as in `cell`.
+    unsafe { Cell::enter(cell_pointer(pointer)) }.map_err(|why| not_mine(why, pointer.addr(), name))
+}
+
+#[cold]
+fn not_mine(why: Refused, address: usize, name: &'static str) -> Fail {
+    let inside = || crate::sys::record::try_current().is_some_and(|record| record.inside_object(address));
+    if why == Refused::Busy && inside() {
+        return Fail::Parameter(Status::E_REENTRANT, name);
+    }
+    refuse(why, name)
+}
+
+/// Makes the calling thread the owner of a handle made by [`hand_out_owned`].
+pub(crate) fn adopt<C, V>(pointer: *const C, name: &'static str) -> Result<(), Fail>
+where
+    C: Opaque<Value = Bound<V>>,
+    Bound<V>: Slot,
+    V: Send,
+{
+    if !C::IS_VALUE && fork::is_child() {
+        return Err(forked(name));
+    }
+    // SAFETY: as in `cell`.
+    unsafe { Cell::adopt(cell_pointer(pointer)) }.map_err(|why| not_mine(why, pointer.addr(), name))
+}
+
+/// A handle for `value` that the calling thread will own.
+pub(crate) fn hand_out_owned<C, V>(value: V) -> *mut C
+where
+    C: Opaque<Value = Bound<V>>,
+    Bound<V>: Slot,
+{
+    hand_out::<C>(Bound::here(value))
+}
+
+/// Ends a handle made by [`hand_out_owned`], from any thread and also during a call on it.
+pub(crate) fn free_owned<C, V>(pointer: *const C)
+where
+    C: Opaque<Value = Bound<V>>,
+    Bound<V>: Slot,
+    V: Send,
+{
+    // SAFETY: as in `cell`.
+    if let Ok(Some(value)) = unsafe { Cell::free_owned(cell_pointer(pointer)) } {
+        if !C::IS_VALUE && fork::is_child() {
+            core::mem::forget(value);
+        } else {
+            drop(value);
+        }
+    }
 }
 
 /// A handle for `value` that the caller of the export will own.

@@ -99,8 +99,12 @@ macro_rules! layout {
 pub(crate) use layout;
 
 /// Every struct of the header, in its order. Appended only.
-const LAYOUTS: &[&[Layout]] =
-    &[&[layout!(byway_str { data, len })], super::queue::LAYOUTS, super::engine::LAYOUTS];
+const LAYOUTS: &[&[Layout]] = &[
+    &[layout!(byway_str { data, len })],
+    super::queue::LAYOUTS,
+    super::engine::LAYOUTS,
+    super::invokers::LAYOUTS,
+];
 
 /// Layout of the struct with this index: its C name, size in bytes, and the offset of each field in order. A binding
 /// compares them with its own at load. `*total` gets the number of fields; `(NULL, 0)` counts.

@@ -19,6 +19,8 @@ mod handle;
 pub mod call;
 pub mod engine;
 pub mod error;
+pub mod invocation;
+pub mod invokers;
 pub mod library;
 pub mod queue;
 pub mod status;
