@@ -2,7 +2,8 @@
 
 use crate::support::*;
 use byway::Status;
-use byway::dial::op::{EventKind, PollEntry};
+use byway::dial::op::EventKind::{Canceled, Failed, FdClosing, Start, Won};
+use byway::dial::op::PollEntry;
 use byway::dial::race::{Family, RaceUntil, Rules};
 use byway::dial::socks::Version;
 use byway::dial::{Connected, Decision, Fault, Hooks, Options, Step, TunnelRefusal, Via};
@@ -423,8 +424,8 @@ fn a_host_can_drive_it_with_its_own_poll() {
         while let Some(event) = op.next_event() {
             kinds.push(event.kind);
             match event.kind {
-                EventKind::Start => drop(watched.insert(event.attempt, event.fd)),
-                EventKind::FdClosing => assert_eq!(watched.remove(&event.attempt), Some(event.fd)),
+                Start => drop(watched.insert(event.attempt, event.fd)),
+                FdClosing => assert_eq!(watched.remove(&event.attempt), Some(event.fd)),
                 _ => {}
             }
         }
@@ -434,7 +435,6 @@ fn a_host_can_drive_it_with_its_own_poll() {
     }
     let connected = op.take().unwrap();
     assert_eq!(watched.into_iter().collect::<Vec<_>>(), [(connected.attempt, connected.fd())]);
-    use EventKind::{Canceled, Failed, FdClosing, Start, Won};
     assert_eq!(kinds, [Start, Start, FdClosing, Failed, Start, FdClosing, Canceled, Won]);
     drop((op, connected, listener, hole, _kept));
     quiet.check();
