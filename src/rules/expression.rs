@@ -185,6 +185,13 @@ fn trimmed(text: &str, at: usize) -> (&str, usize) {
     (start.trim_end_matches(java_space), at + text.len() - start.len())
 }
 
+/// Most keys of a side: far beyond what people write, and it keeps the work in proportion.
+const MAX_KEYS: usize = 1024;
+/// Warnings of one expression that are worth listing.
+const MAX_FAULTS: usize = 50;
+/// Errors of one expression that are worth finding.
+const MAX_ERRORS: usize = 20;
+
 struct Scan {
     dialect: Dialect,
     /// Take `consumer.` and `provider.` off the front of keys.
@@ -203,6 +210,9 @@ impl Scan {
     }
 
     fn fault(&mut self, severity: Severity, kind: FaultKind, at: usize, message: String) {
+        if severity != Severity::Error && self.faults.len() >= MAX_FAULTS {
+            return;
+        }
         let cut: usize = self.cuts.iter().filter(|(place, _)| *place <= at).map(|(_, bytes)| bytes).sum();
         self.faults.push(Fault { severity, kind, at: at + cut, message });
     }
@@ -231,7 +241,15 @@ impl Scan {
         let mut key: Option<usize> = None;
         let mut values: Option<(usize, bool)> = None;
         let mut skipped_until = 0;
+        let mut errors = 0;
         for token in tokens(half) {
+            if all.len() > MAX_KEYS || errors > MAX_ERRORS {
+                let message =
+                    format!("more than {MAX_KEYS} keys, or too many errors, on one side of a condition");
+                self.fault(Severity::Error, FaultKind::Other, at + token.start, message);
+                return Tests::default();
+            }
+            errors = self.faults.iter().filter(|fault| fault.severity == Severity::Error).count();
             let place = at + token.start;
             self.note_skipped(half, at, skipped_until, token.start);
             skipped_until = token.end;
@@ -248,7 +266,7 @@ impl Scan {
                     if token.separator.is_empty() && !all.is_empty() {
                         let message = format!(
                             "'{}' begins a key of its own here; separate keys with & and values with ,",
-                            token.content
+                            shown(token.content)
                         );
                         self.fault(Severity::Warning, FaultKind::Other, content_at, message);
                     }
@@ -264,7 +282,8 @@ impl Scan {
                 }
                 "," if values.is_some() => {
                     if values.map(|(index, _)| index) != key {
-                        let message = format!("'{}' is a value of the key before this one", token.content);
+                        let message =
+                            format!("'{}' is a value of the key before this one", shown(token.content));
                         self.fault(Severity::Warning, FaultKind::Other, content_at, message);
                     }
                     self.value(&mut all, values, token.content, content_at, side);
@@ -272,9 +291,11 @@ impl Scan {
                 separator => {
                     let index = half[..token.start].encode_utf16().count();
                     let message = format!(
-                        "'{separator}' may not stand before '{}' (character {index} of \"{half}\"); expected a key, \
-                         then = or !=, then values joined by , and the next key behind &",
-                        token.content
+                        "'{}' may not stand before '{}' (character {index} of \"{}\"); expected a key, then = or \
+                         !=, then values joined by , and the next key behind &",
+                        shown(separator),
+                        shown(token.content),
+                        shown(half)
                     );
                     let kind = FaultKind::Separator {
                         half: half.to_owned(),
@@ -292,7 +313,8 @@ impl Scan {
         let keys: Vec<KeyTest> =
             live.into_iter().filter_map(|index| slots.get_mut(index).and_then(Option::take)).collect();
         for test in keys.iter().filter(|test| test.wanted.is_empty() && test.unwanted.is_empty()) {
-            let message = format!("key '{}' has no values; write {0}=* if any value will do", test.name);
+            let message =
+                format!("key '{}' has no values; write {0}=* if any value will do", shown(&test.name));
             self.fault(Severity::Warning, FaultKind::Other, at, message);
         }
         Tests { keys }
@@ -302,7 +324,7 @@ impl Scan {
     fn note_skipped(&mut self, half: &str, at: usize, from: usize, to: usize) {
         let text = half.get(from..to).unwrap_or_default();
         if let Some(place) = text.find(is_separator) {
-            let message = format!("'{}' has nothing behind it and is passed over", text.trim());
+            let message = format!("'{}' has nothing behind it and is passed over", shown(text.trim()));
             self.fault(Severity::Warning, FaultKind::Other, at + from + place, message);
         }
     }
@@ -315,7 +337,7 @@ impl Scan {
             }
         }
         if name.is_empty() {
-            let message = format!("'{content}' is a prefix without a key");
+            let message = format!("'{}' is a prefix without a key", shown(content));
             self.fault(Severity::Error, FaultKind::Other, at, message);
         }
         name.to_owned()
@@ -339,12 +361,18 @@ impl Scan {
         match Pattern::parse(text, &test.name, side, self.dialect) {
             Ok(pattern) => {
                 let list = if wanted { &mut test.wanted } else { &mut test.unwanted };
-                if !list.iter().any(|value| value.text == text) {
-                    list.push(Value { text: text.to_owned(), pattern });
-                }
+                list.push(Value { text: text.to_owned(), pattern });
             }
             Err(message) => self.fault(Severity::Error, FaultKind::Value, at, message),
         }
+    }
+}
+
+/// Text as messages quote it: not more than fits a line.
+pub(super) fn shown(text: &str) -> String {
+    match text.char_indices().nth(60) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
     }
 }
 
@@ -362,7 +390,10 @@ fn read_key(name: &str, dialect: Dialect) -> (Key, Option<String>) {
             Some((inner, _)) if !inner.is_empty() && (style != AttachmentKey::Word || word(inner)) => {
                 (Key::Attachment(inner.to_owned()), None)
             }
-            _ => (Key::Malformed, Some(format!("'{name}' names no attachment; write attachments[name]"))),
+            _ => (
+                Key::Malformed,
+                Some(format!("'{}' names no attachment; write attachments[name]", shown(name))),
+            ),
         };
     }
     if name.starts_with("arguments") {
@@ -377,7 +408,9 @@ fn read_key(name: &str, dialect: Dialect) -> (Key, Option<String>) {
                     .then(|| format!("the path behind the argument in '{name}' is not looked at"));
                 (Key::Argument(index), path)
             }
-            None => (Key::Malformed, Some(format!("'{name}' names no argument; write arguments[0]"))),
+            None => {
+                (Key::Malformed, Some(format!("'{}' names no argument; write arguments[0]", shown(name))))
+            }
         };
     }
     if matches!(name, "method" | "methods") { (Key::Method, None) } else { (Key::Parameter, None) }

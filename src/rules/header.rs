@@ -68,6 +68,9 @@ pub enum Family {
     Unknown,
 }
 
+/// Most keys of one mapping: no schema has a twentieth of it.
+const MAX_ENTRIES: usize = 512;
+
 /// One mapping, asked for its fields.
 pub(super) struct Fields<'n> {
     entries: Vec<(&'n str, &'n Node)>,
@@ -89,6 +92,10 @@ impl<'n> Fields<'n> {
             report.error(node.offset, format!("{what} must be a mapping; found {}", node.kind()));
             return None;
         };
+        if pairs.len() > MAX_ENTRIES {
+            report.error(node.offset, format!("{what} with more than {MAX_ENTRIES} keys"));
+            return None;
+        }
         let mut entries: Vec<(&str, &Node)> = Vec::with_capacity(pairs.len());
         for (key, value) in pairs {
             let name = key.as_scalar().unwrap_or("null");

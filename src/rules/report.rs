@@ -71,9 +71,13 @@ impl<'t> Report<'t> {
     }
 
     /// Adds a problem at a byte offset.
-    pub fn add(&mut self, severity: Severity, offset: usize, message: String) {
+    pub fn add(&mut self, severity: Severity, offset: usize, mut message: String) {
         if severity == Severity::Error {
             self.errors += 1;
+        }
+        if let Some((end, _)) = message.char_indices().nth(400) {
+            message.truncate(end);
+            message.push('…');
         }
         // The first error always stays: it is the one a host gets to see.
         let first_error = severity == Severity::Error && self.errors == 1;

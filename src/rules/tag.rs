@@ -9,6 +9,7 @@ use super::print::{Printer, quoted};
 use super::report::Report;
 use super::string_match::StringMatch;
 use super::yaml::{Node, Value};
+use std::collections::HashSet;
 
 /// The attachment and parameter that carry a tag.
 pub const TAG: &str = "dubbo.tag";
@@ -123,9 +124,10 @@ impl TagRule {
         }
         let items = fields.list("tags", report);
         let mut tags: Vec<Tag> = Vec::new();
+        let mut names = HashSet::new();
         for item in items.unwrap_or_default() {
             let Some(tag) = Tag::read(item, dialect, report) else { continue };
-            if tags.iter().any(|other| other.name == tag.name) {
+            if !names.insert(tag.name.clone()) {
                 report.warning(item.offset, format!("tag '{}' is there twice; this one counts", tag.name));
             }
             if tag.matches.is_some() && !reads_match {
@@ -156,7 +158,6 @@ impl TagRule {
     /// The groups of the rule: one per name, the last definition of each; tags that define nobody are not there.
     pub fn groups(&self, dialect: Dialect) -> Vec<Group<'_>> {
         let match_wins = dialect.table().tag_match_wins;
-        let mut groups: Vec<Group<'_>> = Vec::new();
         // Groups by match come last, so that they replace groups by address of the same name.
         let (mut by_address, mut by_match) = (Vec::new(), Vec::new());
         for tag in &self.tags {
@@ -177,10 +178,15 @@ impl TagRule {
                 _ => {}
             }
         }
-        for group in by_address.into_iter().chain(by_match) {
-            groups.retain(|other| other.name != group.name);
-            groups.push(group);
-        }
+        // Of one name the last definition counts.
+        let mut seen = HashSet::new();
+        let mut groups: Vec<Group<'_>> = by_address
+            .into_iter()
+            .chain(by_match)
+            .rev()
+            .filter(|group: &Group<'_>| seen.insert(group.name))
+            .collect();
+        groups.reverse();
         groups
     }
 

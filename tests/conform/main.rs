@@ -17,6 +17,8 @@ mod race;
 mod routing;
 mod tag;
 
+#[path = "../engines/mod.rs"]
+mod engines;
 #[path = "../naive/mod.rs"]
 mod naive;
 

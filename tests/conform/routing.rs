@@ -1,11 +1,11 @@
 //! Routing a case through every engine there is: the naive reference, and the programs that rules are lowered to.
 
 use crate::Outcome;
+pub(crate) use crate::engines::Router;
+use crate::engines::{Lowered, Random, naive, names_method};
 use crate::naive::{Call, TagWay, World, url::Url};
-use byway::chain::{self, invocation::Invocation, program::Program};
 use byway::rules::dialect::Dialect;
 use byway::rules::expression::Condition;
-use byway::rules::{Rule, RuleKind, lower};
 use serde_json::{Value, json};
 
 /// The dialect of an implementation's name in a case.
@@ -20,15 +20,6 @@ pub(crate) fn dialect_of(name: &str) -> Option<Dialect> {
 pub(crate) fn invokers_of(value: &Value) -> Vec<String> {
     let url = |one: &Value| one.as_str().or_else(|| one["url"].as_str()).unwrap_or_default().to_owned();
     value.as_array().into_iter().flatten().map(url).collect()
-}
-
-/// One router of a chain.
-#[derive(Clone, Copy)]
-pub(crate) enum Router<'r> {
-    /// The router of a kind, with the rule in force.
-    Rule(Option<&'r Rule>, RuleKind),
-    /// The mock selector.
-    Mock,
 }
 
 /// What came of routing.
@@ -67,93 +58,6 @@ pub(crate) fn route_all(
         (got != rows).then(|| format!("naive {rows:?}, its program {got:?}: {:?}", lowered.words()))
     });
     Got { rows, way, disagree }
-}
-
-/// A call always names a method once it is a call; only the naive reference can be asked without one.
-fn names_method(router: Router<'_>) -> bool {
-    use byway::rules::condition::Conditions;
-    use byway::rules::expression::Key;
-    let Router::Rule(Some(Rule::Condition(rule)), _) = router else { return false };
-    let sides: Vec<_> = match &rule.conditions {
-        Conditions::V30(list) => list.iter().map(|one| &one.when).collect(),
-        Conditions::V31(list) => list.iter().map(|one| &one.from).collect(),
-    };
-    sides.iter().any(|side| side.keys.iter().any(|test| test.key == Key::Method))
-}
-
-/// A router lowered for one consumer, over one list.
-pub(crate) struct Lowered {
-    program: Program,
-    invokers: Vec<chain::url::Url>,
-}
-
-impl Lowered {
-    pub(crate) fn new(router: Router<'_>, dialect: Dialect, consumer: &str, invokers: &[String]) -> Lowered {
-        // A case may have invokers without a URL; the engine takes no such list.
-        let url = |text: &str| {
-            chain::url::Url::parse(text).or_else(|_| chain::url::Url::parse("none://0.0.0.0")).expect("a URL")
-        };
-        let consumer = url(consumer);
-        let program = match router {
-            Router::Mock => lower::mock(),
-            Router::Rule(Some(rule), _) => lower::rule(rule, &consumer, dialect),
-            Router::Rule(None, RuleKind::Tag) => lower::tag(None, &consumer, dialect),
-            Router::Rule(None, _) => Program::new(Vec::new()),
-        };
-        Lowered { program, invokers: invokers.iter().map(|text| url(text)).collect() }
-    }
-
-    pub(crate) fn route(&self, call: &Call, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
-        with_invocation(call, |call| {
-            let mut run = chain::reference::Run { invokers: &self.invokers, call, draw };
-            run.program(&self.program, (0..self.invokers.len()).collect())
-        })
-    }
-
-    fn words(&self) -> String {
-        let words = |step: &chain::program::Step| match step {
-            chain::program::Step::Condition(one) => format!("{:?} => {}", one.when, one.text),
-            _ => String::new(),
-        };
-        self.program.steps.iter().map(words).collect::<Vec<_>>().join("; ")
-    }
-}
-
-/// The call as the engine takes it.
-pub(crate) fn with_invocation<T>(call: &Call, run: impl FnOnce(&Invocation<'_>) -> T) -> T {
-    let arguments: Vec<Option<&[u8]>> =
-        call.arguments.iter().map(|text| text.as_deref().map(str::as_bytes)).collect();
-    let attachments: Vec<(&[u8], &[u8])> =
-        call.attachments.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
-    let types: &[&[u8]] = if call.first_is_text || call.arguments.is_empty() { &[] } else { &[b"long"] };
-    run(&Invocation {
-        method: call.method.as_deref().unwrap_or_default().as_bytes(),
-        types,
-        arguments: &arguments,
-        attachments: &attachments,
-    })
-}
-
-fn naive(
-    router: Router<'_>,
-    world: &World<'_>,
-    draws: &mut dyn FnMut(u64) -> u64,
-) -> (Vec<usize>, Option<TagWay>) {
-    let list = world.all();
-    match router {
-        Router::Mock => (world.mock(list), None),
-        Router::Rule(Some(Rule::Condition(rule)), _) => (world.condition_rule(rule, list, draws), None),
-        Router::Rule(Some(Rule::Affinity(rule)), _) => (world.affinity_rule(rule, list), None),
-        Router::Rule(rule, RuleKind::Tag) => {
-            let rule = match rule {
-                Some(Rule::Tag(rule)) => Some(rule),
-                _ => None,
-            };
-            let (rows, way) = world.tag(rule, list);
-            (rows, Some(way))
-        }
-        Router::Rule(..) => (list, None),
-    }
 }
 
 /// Whether the left side of a rule text holds.
@@ -211,22 +115,4 @@ pub(crate) fn distribution(
         }
     }
     Outcome::Pass
-}
-
-/// SplitMix64, seeded: tests must not depend on the day.
-pub(crate) struct Random(pub u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform below `bound`; the bias of a 64-bit modulus is beyond what these tests can see.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        if bound == 0 { 0 } else { self.next() % bound }
-    }
 }

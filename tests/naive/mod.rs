@@ -265,7 +265,9 @@ impl<'a> World<'a> {
         if own.is_none() && table.affinity_value == AffinityValue::JavaParameter {
             return list;
         }
-        let kept = self.keep(&list, |url| match (&own, url.get(&rule.key)) {
+        let counts = |text: &String| !(table.empty_is_absent && text.is_empty());
+        let own = own.filter(counts);
+        let kept = self.keep(&list, |url| match (&own, url.get(&rule.key).filter(counts)) {
             (Some(own), Some(value)) => match table.affinity_value {
                 AffinityValue::Reference => words::glob(own, &value, self.dialect),
                 AffinityValue::JavaParameter => {

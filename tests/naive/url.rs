@@ -31,9 +31,10 @@ impl Url {
         }
         let (protocol, rest) = body.split_once("://").unwrap_or(("", body));
         let (authority, path) = match rest.split_once('/') {
-            Some((authority, path)) => {
-                (authority, if table.path_slash { format!("/{path}") } else { path.to_owned() })
-            }
+            Some((authority, path)) => (
+                authority,
+                if table.path_slash && !path.is_empty() { format!("/{path}") } else { path.to_owned() },
+            ),
             None => (rest, String::new()),
         };
         let (user, endpoint) = authority.rsplit_once('@').unwrap_or(("", authority));
