@@ -1,11 +1,94 @@
 # Everything a person or CI runs. `make help` lists it.
-CARGO ?= cargo
+CARGO    ?= cargo
+PYTHON   ?= python3
+CC       ?= cc
+PROFILE  ?= release
+FEATURES ?= script
+PREFIX   ?= /usr/local
+LIBDIR   ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DESTDIR  ?=
 
-.PHONY: help
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+BUILT      := $(TARGET_DIR)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+VERSION    := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+# First number of the soname; build.rs has the same.
+ABI        := $(shell sed -n 's/^const ABI: &str = "\(.*\)";/\1/p' build.rs)
+# What a static link needs beside libbyway.a; `cc` itself brings the unwinder.
+PRIVATE    := -lpthread -lm -ldl -lrt -lutil
+BUILDDIR   := build
+EXAMPLES   := $(BUILDDIR)/examples
+
+.PHONY: help build install uninstall header test vectors bench demo fuzz setup clean
+
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
+## make build       shared and static library (PROFILE=release|quick|dev, FEATURES=script)
+build:
+	$(CARGO) build --lib --profile $(PROFILE) --features "$(FEATURES)"
+
+$(BUILT)/libbyway.so $(BUILT)/libbyway.a:
+	$(MAKE) build
+
+## make install     headers, libraries, pkg-config and CMake files (PREFIX= LIBDIR= INCLUDEDIR= DESTDIR=)
+install: $(BUILT)/libbyway.so $(BUILT)/libbyway.a
+	install -d "$(DESTDIR)$(INCLUDEDIR)" "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(LIBDIR)/cmake/byway"
+	for header in include/byway.h*; do install -m 644 "$$header" "$(DESTDIR)$(INCLUDEDIR)/"; done
+	install -m 755 $(BUILT)/libbyway.so "$(DESTDIR)$(LIBDIR)/libbyway.so.$(VERSION)"
+	ln -sf libbyway.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libbyway.so.$(ABI)"
+	ln -sf libbyway.so.$(ABI) "$(DESTDIR)$(LIBDIR)/libbyway.so"
+	install -m 644 $(BUILT)/libbyway.a "$(DESTDIR)$(LIBDIR)/libbyway.a"
+	sed $(SUBSTITUTE) packaging/byway.pc.in > "$(DESTDIR)$(LIBDIR)/pkgconfig/byway.pc"
+	sed $(SUBSTITUTE) packaging/byway-config.cmake.in > "$(DESTDIR)$(LIBDIR)/cmake/byway/byway-config.cmake"
+	sed $(SUBSTITUTE) packaging/byway-config-version.cmake.in \
+	  > "$(DESTDIR)$(LIBDIR)/cmake/byway/byway-config-version.cmake"
+
+SUBSTITUTE = -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
+  -e 's|@VERSION@|$(VERSION)|g' -e 's|@ABI@|$(ABI)|g' -e 's|@PRIVATE@|$(PRIVATE)|g' \
+  -e "s|@UP@|$$(realpath -m --relative-to='$(LIBDIR)/cmake/byway' '$(LIBDIR)')|g" \
+  -e "s|@UPINCLUDE@|$$(realpath -m --relative-to='$(LIBDIR)/cmake/byway' '$(INCLUDEDIR)')|g"
+
+## make uninstall   takes away what install put there (same variables)
+uninstall:
+	rm -f "$(DESTDIR)$(INCLUDEDIR)/byway.h" "$(DESTDIR)$(INCLUDEDIR)/byway.hpp"
+	rm -f "$(DESTDIR)$(LIBDIR)/libbyway.so.$(VERSION)" "$(DESTDIR)$(LIBDIR)/libbyway.so.$(ABI)" \
+	  "$(DESTDIR)$(LIBDIR)/libbyway.so" "$(DESTDIR)$(LIBDIR)/libbyway.a"
+	rm -f "$(DESTDIR)$(LIBDIR)/pkgconfig/byway.pc"
+	rm -rf "$(DESTDIR)$(LIBDIR)/cmake/byway"
+
 ## make header      regenerate include/byway.h and the golden lists in abi/
-.PHONY: header
 header:
-	BYWAY_BLESS=1 $(CARGO) test --quiet --test header
+	BYWAY_BLESS=1 $(CARGO) test --quiet --test header -- --test-threads=1
+
+## make test        everything, every language (PARTS="header c-shared ..." for some); installs what is missing first
+test: setup
+	$(PYTHON) tests/suite $(PARTS)
+
+## make vectors     every vector runner over BYWAY_VECTORS (default tests/vectors)
+vectors:
+	$(PYTHON) tests/suite --vectors
+
+## make bench       tables and one line a bar: `bar NAME VALUE LIMIT ok|short`
+bench:
+	$(PYTHON) benches/c/run.py
+
+## make demo        builds the library and runs the tour: two listeners, a dead proxy, a postponed route
+demo: $(EXAMPLES)/tour
+	$(EXAMPLES)/tour
+
+$(EXAMPLES)/%: examples/%.c include/byway.h $(BUILT)/libbyway.a
+	@mkdir -p $(EXAMPLES)
+	$(CC) -std=c99 -D_GNU_SOURCE -Wall -Wextra -O1 -g -Iinclude -o $@ $< $(BUILT)/libbyway.a $(PRIVATE)
+
+## make fuzz        parsers and call sequences under random input (RUNS=100000)
+fuzz:
+	$(PYTHON) tests/suite --fuzz $(or $(RUNS),100000)
+
+## make setup       installs the Debian packages of .ci/packages.txt that are missing
+setup:
+	@.ci/setup
+
+clean:
+	rm -rf $(BUILDDIR)
+	$(CARGO) clean

@@ -26,6 +26,9 @@ impl byway_str {
     pub(crate) const NONE: byway_str = byway_str { data: core::ptr::null(), len: 0 };
 }
 
+/// Longest text or array that is believed, in bytes: a wild length must not send anybody through the address space.
+const LONGEST: usize = 1 << 30;
+
 /// Bytes of a text argument.
 pub(crate) fn bytes<'a>(data: *const c_char, len: usize, name: &'static str) -> Result<&'a [u8], Fail> {
     if data.is_null() {
@@ -34,8 +37,8 @@ pub(crate) fn bytes<'a>(data: *const c_char, len: usize, name: &'static str) -> 
     let len = match len {
         // SAFETY: BYWAY_NUL promises a NUL (header, "Strings").
         BYWAY_NUL => unsafe { libc::strlen(data) },
-        len if isize::try_from(len).is_err() => {
-            return Err(Error::new(Status::E_ARGUMENT, format!("length {len} is larger than any object"))
+        len if len > LONGEST => {
+            return Err(Error::new(Status::E_ARGUMENT, format!("length {len} is above {LONGEST}"))
                 .subject(name)
                 .into());
         }
@@ -184,7 +187,7 @@ pub(crate) fn fill<T: Copy>(
     if array.is_null() {
         return if cap == 0 { Ok(()) } else { Err(Fail::Parameter(Status::E_NULL, "out")) };
     }
-    if stride == 0 || stride > FAR || isize::try_from(cap.saturating_mul(stride)).is_err() {
+    if stride == 0 || stride > FAR || cap.saturating_mul(stride) > LONGEST {
         return Err(Fail::Parameter(Status::E_ARGUMENT, "stride"));
     }
     let known = stride.min(size_of::<T>());
@@ -208,7 +211,7 @@ pub(crate) fn array<'a, T>(data: *const T, len: usize, name: &'static str) -> Re
     if data.is_null() {
         return Err(Fail::Parameter(Status::E_NULL, name));
     }
-    if !data.is_aligned() || isize::try_from(len.saturating_mul(size_of::<T>())).is_err() {
+    if !data.is_aligned() || len.saturating_mul(size_of::<T>()) > LONGEST {
         return Err(Fail::Parameter(Status::E_ARGUMENT, name));
     }
     // SAFETY: aligned, in range, and the host promises `len` readable elements for the time of the call.

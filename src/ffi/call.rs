@@ -1,7 +1,8 @@
 //! `byway_call`: what a callback learns about the call it serves.
 
 use super::engine::byway_engine;
-use super::guard::call_bare;
+use super::guard::{Fail, call_bare};
+use crate::error::Status;
 use core::marker::PhantomData;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,10 @@ pub struct byway_call {
 }
 
 /// What stands behind it, on the stack of whoever calls the host.
+#[repr(C)]
 pub(crate) struct Call<'a> {
+    /// The address of [`MARK`].
+    mark: usize,
     engine: *const byway_engine,
     tag: u64,
     id: u64,
@@ -19,10 +23,17 @@ pub(crate) struct Call<'a> {
     _stack: PhantomData<&'a ()>,
 }
 
+/// First word of a call of this copy of the library; no handle begins with it.
+static MARK: u8 = 0;
+
+fn mark() -> usize {
+    (&raw const MARK).addr()
+}
+
 impl Call<'_> {
     /// A context for one callback; `engine` is the host's own handle as an address, 0 when it was released.
     pub(crate) fn new(engine: usize, tag: u64, id: u64, deadline: Option<Instant>) -> Self {
-        Call { engine: engine as *const byway_engine, tag, id, deadline, _stack: PhantomData }
+        Call { mark: mark(), engine: engine as *const byway_engine, tag, id, deadline, _stack: PhantomData }
     }
 
     /// For the callback's last argument.
@@ -32,9 +43,19 @@ impl Call<'_> {
 }
 
 fn read<T>(call: *const byway_call, otherwise: T, body: impl FnOnce(&Call<'_>) -> T) -> T {
-    // SAFETY: a callback passes on the pointer it was given, which lives as long as it runs, or NULL.
-    let Some(call) = (unsafe { call.cast::<Call<'_>>().as_ref() }) else { return otherwise };
-    call_bare(otherwise, || Ok(body(call)))
+    call_bare(otherwise, || {
+        let call = call.cast::<Call<'_>>();
+        if call.is_null() || !call.is_aligned() {
+            return Err(Fail::Parameter(Status::E_BAD_HANDLE, "call"));
+        }
+        // SAFETY: a callback passes on the pointer it was given, which lives as long as it runs; any handle of ours
+        // has a word to read as well.
+        if unsafe { (&raw const (*call).mark).read() } != mark() {
+            return Err(Fail::Parameter(Status::E_BAD_HANDLE, "call"));
+        }
+        // SAFETY: as above; the mark says that it is a call.
+        Ok(body(unsafe { &*call }))
+    })
 }
 
 /// The engine. NULL when the host has released it.

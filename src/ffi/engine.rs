@@ -128,7 +128,7 @@ pub unsafe extern "C" fn byway_engine_new(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        guard::prepare();
+        guard::prepare()?;
         let engine = Engine::new(engine_options(&arguments::versioned_or_default(options, "options")?)?);
         let handle: *mut byway_engine = handle::hand_out(EngineHandle(Arc::clone(&engine)));
         engine.set_handle(handle.addr());

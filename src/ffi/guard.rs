@@ -52,6 +52,14 @@ impl Fail {
 /// What a guarded body gives: a success status, or why not.
 pub(crate) type Outcome = Result<Status, Fail>;
 
+/// The body, and in front of it the place where tests make it panic.
+#[inline(always)]
+fn pass<T>(body: impl FnOnce() -> T) -> T {
+    #[cfg(feature = "failpoints")]
+    super::failpoint::reach(super::failpoint::Point::Guard);
+    body()
+}
+
 /// Runs the body of an export that returns a status and may fill `*err`.
 #[inline]
 pub(crate) fn call(err: *mut *mut byway_error, body: impl FnOnce() -> Outcome) -> byway_status {
@@ -60,7 +68,7 @@ pub(crate) fn call(err: *mut *mut byway_error, body: impl FnOnce() -> Outcome) -
     if let Some(err) = unsafe { err.as_mut() } {
         *err = core::ptr::null_mut();
     }
-    let fail = match catch_unwind(AssertUnwindSafe(body)) {
+    let fail = match catch_unwind(AssertUnwindSafe(|| pass(body))) {
         Ok(Ok(status)) => return status.0,
         Ok(Err(fail)) => fail,
         Err(_) => panicked(inside.0),
@@ -78,7 +86,7 @@ pub(crate) fn call_quiet(body: impl FnOnce() -> Outcome) -> byway_status {
 #[inline]
 pub(crate) fn call_or<T>(otherwise: T, body: impl FnOnce() -> Result<T, Fail>) -> T {
     let _inside = Inside::enter();
-    match catch_unwind(AssertUnwindSafe(body)) {
+    match catch_unwind(AssertUnwindSafe(|| pass(body))) {
         Ok(Ok(value)) => value,
         Ok(Err(_)) | Err(_) => otherwise,
     }
@@ -88,7 +96,7 @@ pub(crate) fn call_or<T>(otherwise: T, body: impl FnOnce() -> Result<T, Fail>) -
 /// touched.
 #[inline(always)]
 pub(crate) fn call_bare<T>(otherwise: T, body: impl FnOnce() -> Result<T, Fail>) -> T {
-    match catch_unwind(AssertUnwindSafe(body)) {
+    match catch_unwind(AssertUnwindSafe(|| pass(body))) {
         Ok(Ok(value)) => value,
         Ok(Err(_)) | Err(_) => otherwise,
     }
@@ -97,7 +105,7 @@ pub(crate) fn call_bare<T>(otherwise: T, body: impl FnOnce() -> Result<T, Fail>)
 /// As [`call_quiet`], under the conditions of [`call_bare`].
 #[inline(always)]
 pub(crate) fn status_bare(body: impl FnOnce() -> Outcome) -> byway_status {
-    match catch_unwind(AssertUnwindSafe(body)) {
+    match catch_unwind(AssertUnwindSafe(|| pass(body))) {
         Ok(Ok(status)) => status.0,
         Ok(Err(fail)) => fail.status().0,
         Err(_) => Status::E_PANIC.0,
@@ -140,13 +148,18 @@ impl Drop for Inside {
 }
 
 /// What must be in force before the first object is handed out. Called by everything that makes one out of nothing.
-pub(crate) fn prepare() {
+/// In a forked child nothing is made: locks and threads of the parent stay as they were at the fork.
+pub(crate) fn prepare() -> Result<(), Fail> {
     static ONCE: Once = Once::new();
+    if fork::is_child() {
+        return Err(Fail::Status(Status::E_FORKED));
+    }
     ONCE.call_once(|| {
         fence::init();
         fork::init();
         keep_panics_quiet();
     });
+    Ok(())
 }
 
 /// A panic that a guard will catch is kept for the error object and prints nothing. Panics of anybody else who shares

@@ -110,12 +110,17 @@ where
         return Err(forked(name));
     }
     // SAFETY: as in `cell`.
-    unsafe { Cell::lock(cell_pointer(pointer)) }.map_err(|why| match why {
+    let taken = unsafe { Cell::lock(cell_pointer(pointer)) }.map_err(|why| match why {
         Refused::Busy if crate::sys::record::current().inside_object(pointer.addr()) => {
             Fail::Parameter(Status::E_REENTRANT, name)
         }
         why => refuse(why, name),
-    })
+    });
+    #[cfg(feature = "failpoints")]
+    if taken.is_ok() {
+        super::failpoint::reach(super::failpoint::Point::Exclusive);
+    }
+    taken
 }
 
 /// A handle of the calling thread, taken for this call without a locked instruction.

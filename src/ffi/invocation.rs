@@ -106,7 +106,7 @@ pub unsafe extern "C" fn byway_invocation_new(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        guard::prepare();
+        guard::prepare()?;
         *out = handle::hand_out_owned(CallObject {
             types: Vec::with_capacity(8),
             arguments: Vec::with_capacity(8),

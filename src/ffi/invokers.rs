@@ -240,7 +240,7 @@ pub unsafe extern "C" fn byway_invokers_builder_new(
                 return Err(fail);
             }
         };
-        guard::prepare();
+        guard::prepare()?;
         *out = handle::hand_out(BuilderObject(Some(Box::new(builder))));
         Ok(Status::OK)
     })

@@ -13,6 +13,8 @@
 
 pub mod arguments;
 pub mod callbacks;
+#[cfg(feature = "failpoints")]
+pub mod failpoint;
 mod guard;
 mod handle;
 

@@ -131,7 +131,7 @@ pub unsafe extern "C" fn byway_queue_new(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        guard::prepare();
+        guard::prepare()?;
         let options = arguments::versioned_or_default(options, "options")?;
         if options.flags & !BYWAY_QUEUE_LOOP != 0 {
             return Err(Fail::Parameter(Status::E_ENUM, "options.flags"));
@@ -180,6 +180,7 @@ pub unsafe extern "C" fn byway_queue_fd(self_: *mut byway_queue, out: *mut i32) 
 /// it back. The previous set is destroyed.
 ///
 /// Threads: any; `notify` itself is called on any thread.
+/// Errors: `BYWAY_E_NULL` without `notify`, `BYWAY_E_STRUCT_SIZE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_queue_set_notify(
     self_: *mut byway_queue,

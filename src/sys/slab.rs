@@ -163,7 +163,11 @@ impl<T: Slot> Slab<T> {
 
     #[cold]
     fn take_global(&self, slot: Option<&core::cell::Cell<record::Cache>>) -> NonNull<Cell<T>> {
-        let mut list = self.free.lock();
+        // In a child another thread of the parent may have held the lock at the moment of the fork: then the cells come
+        // from a chunk of their own.
+        let mut own = FreeList { head: ptr::null_mut() };
+        let mut guard = if super::fork::is_child() { self.free.try_lock() } else { Some(self.free.lock()) };
+        let list = guard.as_deref_mut().unwrap_or(&mut own);
         if list.head.is_null() {
             list.head = Self::grow();
         }

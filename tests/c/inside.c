@@ -1,0 +1,72 @@
+/* Every export from inside every callback. What must never happen there answers BYWAY_E_REENTRANT, everything else
+ * works or refuses, nothing waits for itself. The triggers make each callback run once. */
+#include "calls.c"
+#include "calls.h"
+#include "callbacks.h"
+#include "triggers.h"
+#include <unistd.h>
+
+static const char *other_type(int index)
+{
+    return index < (int)(sizeof types / sizeof types[0]) ? types[index] : NULL;
+}
+
+static const char *inside_of;
+static int entered;
+
+/* Runs in the callback, on behalf of `engine` (NULL when there is none). */
+static void every_export(byway_engine *engine, const byway_call *call)
+{
+    size_t i;
+    const int outer = problems;
+    if (entered++)
+        return;
+    zoo_use_engine(engine);
+    inside_call = call;
+    for (i = 0; i < sizeof exports / sizeof exports[0]; i++) {
+        exports[i].call(-1);
+        end_all();
+    }
+    zoo_use_engine(NULL);
+    inside_call = NULL;
+    if (engine) {
+        byway_error *err = NULL;
+        byway_queue *queue = byway_engine_queue(engine);
+        size_t n;
+        byway_status status = byway_engine_shutdown(engine, 0, &err);
+        if (status != BYWAY_E_REENTRANT)
+            problem("byway_engine_shutdown", -1, "of the same engine from inside a callback", status);
+        byway_error_free(err);
+        status = byway_queue_poll(queue, 0, NULL, 16, 0, &n, NULL);
+        if (status != BYWAY_E_REENTRANT)
+            problem("byway_queue_poll", -1, "of the same queue from inside a callback", status);
+        byway_queue_release(queue);
+    }
+    (void)outer;
+}
+
+int main(void)
+{
+    size_t i;
+    memset(long_text, 'a', sizeof long_text - 1);
+    /* A deadlock ends the program, which counts as a failure. */
+    alarm(120);
+    for (i = 0; i < sizeof callbacks / sizeof callbacks[0]; i++) {
+        const struct trigger *trigger = find_trigger(callbacks[i]);
+        if (!trigger) {
+            SKIP(callbacks[i], "triggers.h does not make it run");
+            continue;
+        }
+        if (trigger->why) {
+            SKIP(callbacks[i], trigger->why);
+            continue;
+        }
+        problems = 0;
+        entered = 0;
+        inside_of = callbacks[i];
+        trigger->run(every_export);
+        zoo_close();
+        OK(entered > 0 && problems == 0, "every export from inside %s", inside_of);
+    }
+    return tap_done();
+}

@@ -1,0 +1,142 @@
+#include "zoo.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int zoo_sets, zoo_destroyed;
+
+static byway_engine *given;
+static byway_engine *own;
+
+/* Kept until zoo_close: what objects of the zoo were built on. */
+static struct kept {
+    const char *type;
+    void *handle;
+} kept[4096];
+static size_t kept_count;
+
+static void *keep(const char *type, void *handle)
+{
+    if (handle && kept_count < sizeof kept / sizeof kept[0]) {
+        kept[kept_count].type = type;
+        kept[kept_count].handle = handle;
+        kept_count++;
+    }
+    return handle;
+}
+
+void zoo_use_engine(byway_engine *engine)
+{
+    given = engine;
+}
+
+/* The engine objects are made with: the given one, else one that lives until zoo_close. Not the caller's reference. */
+static byway_engine *engine(void)
+{
+    if (given)
+        return given;
+    if (!own && byway_engine_new(NULL, &own, NULL) != BYWAY_OK)
+        abort();
+    return own;
+}
+
+static void destroyed(void *user_data)
+{
+    (void)user_data;
+    zoo_destroyed++;
+}
+
+static void notify(void *user_data)
+{
+    (void)user_data;
+}
+
+static void *make_engine(void)
+{
+    byway_engine *made = NULL;
+    if (given)
+        return byway_engine_retain(given);
+    (void)byway_engine_new(NULL, &made, NULL);
+    return made;
+}
+
+static void *make_queue(void)
+{
+    byway_queue *made = NULL;
+    if (given)
+        return byway_engine_queue(given);
+    (void)byway_queue_new(NULL, &made, NULL);
+    return made;
+}
+
+/* Any failure gives an error object. */
+static void *make_error(void)
+{
+    byway_error *made = NULL;
+    (void)byway_engine_shutdown(NULL, 0, &made);
+    return made;
+}
+
+static const struct maker {
+    const char *type;
+    void *(*make)(void);
+    void (*end)(void *);
+} makers[] = {
+#define MAKER(name, how, end) { "byway_" #name, how, (void (*)(void *))byway_##name##_##end }
+    MAKER(engine, make_engine, release),
+    MAKER(queue, make_queue, release),
+    MAKER(error, make_error, free),
+};
+
+static const struct maker *find(const char *type)
+{
+    size_t i;
+    for (i = 0; i < sizeof makers / sizeof makers[0]; i++)
+        if (!strcmp(makers[i].type, type))
+            return &makers[i];
+    return NULL;
+}
+
+int zoo_knows(const char *type)
+{
+    return find(type) != NULL;
+}
+
+void *zoo_make(const char *type)
+{
+    const struct maker *maker = find(type);
+    return maker ? maker->make() : NULL;
+}
+
+void zoo_end(const char *type, void *handle)
+{
+    const struct maker *maker = find(type);
+    if (maker)
+        maker->end(handle);
+}
+
+void zoo_fill(const char *name, void *structure)
+{
+    /* Every callback set begins alike. */
+    byway_notify_callbacks *head = structure;
+    if (strstr(name, "_callbacks")) {
+        head->destroy = destroyed;
+        zoo_sets++;
+    }
+    if (!strcmp(name, "byway_notify_callbacks"))
+        head->notify = notify;
+}
+
+void zoo_close(void)
+{
+    while (kept_count) {
+        kept_count--;
+        zoo_end(kept[kept_count].type, kept[kept_count].handle);
+    }
+    if (own) {
+        (void)byway_engine_shutdown(own, 0, NULL);
+        byway_engine_release(own);
+        own = NULL;
+    }
+    (void)keep;
+}
