@@ -828,6 +828,7 @@ byway_status byway_queue_fd(struct byway_queue *self,
  * it back. The previous set is destroyed.
  *
  * Threads: any; `notify` itself is called on any thread.
+ * Errors: `BYWAY_E_NULL` without `notify`, `BYWAY_E_STRUCT_SIZE`.
  */
 BYWAY_API
 byway_status byway_queue_set_notify(struct byway_queue *self,
@@ -991,6 +992,7 @@ BYWAY_API uint64_t byway_invokers_generation(const struct byway_invokers *self);
  *
  * Ownership: the caller owns it; free with `byway_invokers_builder_free`. The set is taken over, also when the call
  * fails.
+ * Errors: `BYWAY_E_ENUM` for unknown flags, `BYWAY_E_STRUCT_SIZE`.
  */
 BYWAY_API
 byway_status byway_invokers_builder_new(struct byway_engine *engine,
@@ -1069,6 +1071,7 @@ BYWAY_API void byway_invokers_builder_free(struct byway_invokers_builder *self);
  * Makes an empty invocation.
  *
  * Ownership: the caller owns it; free with `byway_invocation_free`.
+ * Errors: `BYWAY_E_FORKED`.
  */
 BYWAY_API
 byway_status byway_invocation_new(struct byway_invocation **out,

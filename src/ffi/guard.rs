@@ -134,7 +134,8 @@ struct Inside(&'static Record);
 impl Inside {
     #[inline]
     fn enter() -> Inside {
-        let record = record::current();
+        // The first call of a thread may be the first of all: a panic must find the hook in place.
+        let record = record::try_current().unwrap_or_else(first_entry);
         record.enter();
         Inside(record)
     }
@@ -147,19 +148,29 @@ impl Drop for Inside {
     }
 }
 
+#[cold]
+fn first_entry() -> &'static Record {
+    get_ready();
+    record::current()
+}
+
 /// What must be in force before the first object is handed out. Called by everything that makes one out of nothing.
 /// In a forked child nothing is made: locks and threads of the parent stay as they were at the fork.
 pub(crate) fn prepare() -> Result<(), Fail> {
-    static ONCE: Once = Once::new();
     if fork::is_child() {
         return Err(Fail::Status(Status::E_FORKED));
     }
+    get_ready();
+    Ok(())
+}
+
+fn get_ready() {
+    static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         fence::init();
         fork::init();
         keep_panics_quiet();
     });
-    Ok(())
 }
 
 /// A panic that a guard will catch is kept for the error object and prints nothing. Panics of anybody else who shares

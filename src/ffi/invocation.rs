@@ -99,6 +99,7 @@ fn limited(count: usize, name: &'static str) -> Result<(), Fail> {
 /// Makes an empty invocation.
 ///
 /// Ownership: the caller owns it; free with `byway_invocation_free`.
+/// Errors: `BYWAY_E_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_invocation_new(
     out: *mut *mut byway_invocation,

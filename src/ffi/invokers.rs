@@ -220,6 +220,7 @@ pub unsafe extern "C" fn byway_invokers_generation(self_: *const byway_invokers)
 ///
 /// Ownership: the caller owns it; free with `byway_invokers_builder_free`. The set is taken over, also when the call
 /// fails.
+/// Errors: `BYWAY_E_ENUM` for unknown flags, `BYWAY_E_STRUCT_SIZE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_invokers_builder_new(
     engine: *mut byway_engine,

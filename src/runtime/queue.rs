@@ -169,7 +169,9 @@ impl Queue {
 
     /// True when this thread is inside [`Queue::poll`] of this queue.
     pub fn is_polled_here(&self) -> bool {
-        self.poller.load(Ordering::Relaxed) == thread::token() && self.inner.lock().polling
+        // Under the lock: else a poll that begins elsewhere between two looks counts as one of this thread's.
+        let inner = self.inner.lock();
+        inner.polling && self.poller.load(Ordering::Relaxed) == thread::token()
     }
 
     /// Records and jobs dropped because the queue was full.

@@ -77,6 +77,7 @@ pub fn current() -> &'static Record {
 }
 
 /// This thread's record, if it ever entered the library.
+#[inline]
 pub fn try_current() -> Option<&'static Record> {
     let record = CURRENT.try_with(Cell::get).ok()?;
     // SAFETY: as in `current`.

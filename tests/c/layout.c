@@ -12,8 +12,8 @@ int main(void)
     OK(byway_version_number() == BYWAY_VERSION_NUMBER, "the header's version number is the library's");
     OK(!strcmp(byway_version(), BYWAY_VERSION_STRING), "the header's version text is the library's");
     OK(BYWAY_VERSION_NUMBER == ((BYWAY_VERSION_MAJOR << 16) | (BYWAY_VERSION_MINOR << 8) | BYWAY_VERSION_PATCH)
-           && BYWAY_VERSION_AT_LEAST(BYWAY_VERSION_MAJOR, BYWAY_VERSION_MINOR)
-           && !BYWAY_VERSION_AT_LEAST(BYWAY_VERSION_MAJOR, BYWAY_VERSION_MINOR + 1),
+           && BYWAY_VERSION_AT_LEAST(BYWAY_VERSION_MAJOR, BYWAY_VERSION_MINOR, 0)
+           && !BYWAY_VERSION_AT_LEAST(BYWAY_VERSION_MAJOR, BYWAY_VERSION_MINOR + 1, 0),
        "the version macros count their own parts");
     for (i = 0; i < count; i++) {
         byway_str name = { NULL, 0 };

@@ -9,9 +9,9 @@ mod dial;
 mod net;
 mod okhttp;
 mod pac;
-mod pick;
 #[cfg(feature = "script")]
 mod pac_script;
+mod pick;
 mod proxy;
 mod race;
 mod routing;
