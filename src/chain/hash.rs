@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 #[inline]
 pub(crate) fn seed() -> u64 {
     static SEED: OnceLock<u64> = OnceLock::new();
-    *SEED.get_or_init(|| RandomState::new().hash_one(0x6279_7761_79u64) | 1)
+    *SEED.get_or_init(|| RandomState::new().hash_one(0x0062_7977_6179_u64) | 1)
 }
 
 #[inline(always)]

@@ -1,16 +1,25 @@
 //! Second half: which provider serves this call? Vocabulary and algorithm; no I/O, no rule text.
 
 pub mod bits;
+mod calls;
+#[allow(clippy::module_inception)]
+pub mod chain;
+pub mod choice;
 mod column;
+mod compiled;
 mod hash;
 pub mod invocation;
 pub mod live;
 pub mod names;
 pub mod pick;
+mod memo;
+mod plan;
 pub mod program;
 pub mod reference;
 pub mod router;
+mod run;
 mod selection;
+pub mod session;
 pub mod snapshot;
 pub mod store;
 pub mod url;

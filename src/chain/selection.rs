@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use super::bits::{Form, RowSet};
+use super::bits::RowSet;
 use super::live::{Kind, Live};
 use super::program::{Column, RowTest, Test};
 use super::snapshot::{Change, Invokers};
@@ -156,12 +156,5 @@ impl Invokers {
                 list.iter().fold(RowSet::none(rows), |set, inner| set.or(&self.select(inner, held).set))
             }
         }
-    }
-}
-
-impl Selection {
-    /// True when the set needs no bits: everything or nothing.
-    pub(crate) fn is_trivial(&self) -> bool {
-        matches!(self.set.form(), Form::None | Form::All)
     }
 }

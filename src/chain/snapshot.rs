@@ -190,10 +190,40 @@ impl Invokers {
         }
     }
 
-    /// The distinct texts of a column, in no order; empty for the computed columns.
-    pub(crate) fn distinct(&self, column: &Column) -> impl Iterator<Item = &str> {
-        let dictionary = self.data_of(column).map(|data| &*data.dictionary);
-        (1..=dictionary.map_or(0, Dictionary::len)).filter_map(move |id| dictionary?.text(id as u32))
+    /// A number for a text of a column, if a row may have it: the dictionary's, or, for computed columns, the first
+    /// such row and 1.
+    pub(crate) fn value_id(&self, column: &Column, text: &str) -> Option<u32> {
+        match column {
+            Column::Address | Column::Application => {
+                let first = self.rows_equal(column, text).to_bits().iter().next()?;
+                u32::try_from(first + 1).ok()
+            }
+            _ => self.data_of(column)?.dictionary.find(text),
+        }
+    }
+
+    /// The largest number [`value_id`](Self::value_id) gives.
+    pub(crate) fn value_count(&self, column: &Column) -> usize {
+        match column {
+            Column::Address | Column::Application => self.rows,
+            _ => self.data_of(column).map_or(0, |data| data.dictionary.len()),
+        }
+    }
+
+    /// The rows of a number that [`value_id`](Self::value_id) gave.
+    pub(crate) fn rows_of_value(&self, column: &Column, id: u32) -> RowSet {
+        match column {
+            Column::Address | Column::Application => {
+                let row = (id as usize).wrapping_sub(1);
+                match self.column(row, column) {
+                    Some(text) => self.rows_equal(column, &text),
+                    None => RowSet::none(self.rows),
+                }
+            }
+            _ => self
+                .data_of(column)
+                .map_or_else(|| RowSet::none(self.rows), |data| data.rows_of(self.rows, id)),
+        }
     }
 
     /// The rows a test selects, without looking at the cache.

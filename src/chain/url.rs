@@ -301,8 +301,8 @@ mod tests {
     #[test]
     fn parts_are_what_dubbo_reads() {
         // text, protocol, username, password, host, port, path
-        #[rustfmt::skip]
-        let table: &[(&str, &str, Option<&str>, Option<&str>, &str, u16, &str)] = &[
+        type Case<'a> = (&'a str, &'a str, Option<&'a str>, Option<&'a str>, &'a str, u16, &'a str);
+        let table: &[Case<'_>] = &[
             ("dubbo://10.0.0.1:20880/com.foo.Bar?a=b", "dubbo", None, None, "10.0.0.1", 20880, "com.foo.Bar"),
             ("dubbo://u:p@host:1/a/b", "dubbo", Some("u"), Some("p"), "host", 1, "a/b"),
             ("dubbo://u@host/", "dubbo", Some("u"), None, "host", 0, ""),

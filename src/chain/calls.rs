@@ -1,0 +1,458 @@
+//! Which steps a call fires. Exact values are found by hash, globs by their heads and tails; only opaque tests are
+//! asked one by one.
+
+use std::collections::HashMap;
+
+use hashbrown::HashTable;
+
+use super::hash;
+use super::invocation::{Invocation, as_text};
+use super::program::{CallKey, CallTest, Shape, Test};
+
+/// A call test over interned atoms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    Always,
+    Never,
+    Atom(u32),
+    Not(Box<When>),
+    All(Vec<When>),
+    Any(Vec<When>),
+}
+
+impl When {
+    /// The answer, given the atoms that are true, ascending.
+    pub(crate) fn holds(&self, atoms: &[u32]) -> bool {
+        match self {
+            When::Always => true,
+            When::Never => false,
+            When::Atom(atom) => atoms.binary_search(atom).is_ok(),
+            When::Not(inner) => !inner.holds(atoms),
+            When::All(list) => list.iter().all(|inner| inner.holds(atoms)),
+            When::Any(list) => list.iter().any(|inner| inner.holds(atoms)),
+        }
+    }
+
+    /// Atoms of which at least one is true whenever this holds; `None` when there is no such list.
+    fn anchors(&self) -> Option<Vec<u32>> {
+        match self {
+            When::Always | When::Not(_) => None,
+            When::Never => Some(Vec::new()),
+            When::Atom(atom) => Some(vec![*atom]),
+            When::All(list) => list.iter().filter_map(When::anchors).min_by_key(Vec::len),
+            When::Any(list) => {
+                let mut all = Vec::new();
+                for inner in list {
+                    all.extend(inner.anchors()?);
+                }
+                Some(all)
+            }
+        }
+    }
+}
+
+/// What a call is to the rules.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    /// True atoms, ascending.
+    pub(crate) atoms: Vec<u32>,
+    /// Firing steps, ascending.
+    pub(crate) steps: Vec<u32>,
+    /// Tags and other values the rules know.
+    pub(crate) values: Vec<u32>,
+}
+
+/// The index. Built when rules change.
+#[derive(Default)]
+pub(crate) struct CallIndex {
+    keys: Vec<KeyIndex>,
+    /// Steps per atom: those whose condition is the atom alone, then those that need a closer look.
+    plain: Vec<Vec<u32>>,
+    closer: Vec<Vec<u32>>,
+    whens: HashMap<u32, When>,
+    /// Steps that fire for every call, ascending.
+    always: Vec<u32>,
+    /// Steps that must be looked at for every call.
+    unanchored: Vec<u32>,
+    reads: Reads,
+}
+
+/// Which properties of a call anybody looks at.
+#[derive(Default, Debug)]
+pub(crate) struct Reads {
+    pub(crate) method: bool,
+    pub(crate) raw_method: bool,
+    pub(crate) arguments: Vec<u32>,
+    pub(crate) attachments: Vec<Box<[u8]>>,
+    /// Bit *n*: some attachment key has *n* bytes (63: or more).
+    pub(crate) attachment_lengths: u64,
+}
+
+impl Reads {
+    /// True when somebody looks at this attachment.
+    #[inline]
+    pub(crate) fn wants(&self, name: &[u8]) -> bool {
+        self.attachment(name).is_some()
+    }
+
+    /// The number of an attachment somebody looks at.
+    #[inline]
+    pub(crate) fn attachment(&self, name: &[u8]) -> Option<usize> {
+        if self.attachment_lengths >> name.len().min(63) & 1 == 0 {
+            return None;
+        }
+        self.attachments.iter().position(|known| hash::same(known, name))
+    }
+}
+
+struct KeyIndex {
+    key: CallKey,
+    exact: HashTable<(Box<[u8]>, u32)>,
+    heads: AffixIndex,
+    tails: AffixIndex,
+    present: Vec<u32>,
+    absent: Vec<u32>,
+    opaque: Vec<(u32, Test)>,
+}
+
+/// Globs by a part they must have, found with one rolling hash over the value.
+#[derive(Default)]
+struct AffixIndex {
+    /// Lengths of the parts, ascending, without repetition.
+    lengths: Vec<usize>,
+    parts: HashTable<Part>,
+}
+
+struct Part {
+    hash: u64,
+    text: Box<[u8]>,
+    /// Atom and what the other end must be.
+    globs: Vec<(u32, Box<[u8]>)>,
+}
+
+#[inline]
+fn roll(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)
+}
+
+/// The table takes its bucket from the low bits and its tag from the high ones.
+#[inline]
+fn spread(hash: u64) -> u64 {
+    hash ^ (hash >> 32)
+}
+
+impl AffixIndex {
+    fn insert(&mut self, part: impl DoubleEndedIterator<Item = u8> + Clone, atom: u32, other_end: &str) {
+        let text: Box<[u8]> = part.clone().collect();
+        let hash = spread(part.fold(hash::seed(), roll));
+        if let Err(at) = self.lengths.binary_search(&text.len()) {
+            self.lengths.insert(at, text.len());
+        }
+        let glob = (atom, Box::from(other_end.as_bytes()));
+        match self.parts.find_mut(hash, |known| known.text == text) {
+            Some(known) => known.globs.push(glob),
+            None => {
+                self.parts.insert_unique(hash, Part { hash, text, globs: vec![glob] }, |part| part.hash);
+            }
+        }
+    }
+
+    /// Feeds the value's bytes (from either end) and reports globs whose part they begin with.
+    #[inline]
+    fn find(&self, value: impl Iterator<Item = u8> + Clone, mut found: impl FnMut(&(u32, Box<[u8]>))) {
+        let mut state = hash::seed();
+        let mut fed = 0;
+        let mut bytes = value.clone();
+        for length in &self.lengths {
+            while fed < *length {
+                let Some(byte) = bytes.next() else { return };
+                state = roll(state, byte);
+                fed += 1;
+            }
+            let hash = spread(state);
+            let same = |part: &Part| {
+                part.hash == hash
+                    && part.text.len() == *length
+                    && part.text.iter().copied().eq(value.clone().take(*length))
+            };
+            if let Some(part) = self.parts.find(hash, same) {
+                part.globs.iter().for_each(&mut found);
+            }
+        }
+    }
+}
+
+impl KeyIndex {
+    fn new(key: CallKey) -> KeyIndex {
+        KeyIndex {
+            key,
+            exact: HashTable::new(),
+            heads: AffixIndex::default(),
+            tails: AffixIndex::default(),
+            present: Vec::new(),
+            absent: Vec::new(),
+            opaque: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn collect(&self, value: Option<&[u8]>, atoms: &mut Vec<u32>) {
+        let Some(value) = value else {
+            atoms.extend_from_slice(&self.absent);
+            return;
+        };
+        if !self.exact.is_empty() {
+            let hash = hash::bytes(hash::seed(), value);
+            if let Some((_, atom)) = self.exact.find(hash, |(text, _)| hash::same(text, value)) {
+                atoms.push(*atom);
+            }
+        }
+        atoms.extend_from_slice(&self.present);
+        if !self.heads.lengths.is_empty() {
+            self.heads.find(value.iter().copied(), |(atom, tail)| {
+                if value.ends_with(tail) {
+                    atoms.push(*atom);
+                }
+            });
+        }
+        if !self.tails.lengths.is_empty() {
+            self.tails.find(value.iter().rev().copied(), |(atom, _)| atoms.push(*atom));
+        }
+        if !self.opaque.is_empty() {
+            let text = as_text(value);
+            for (atom, test) in &self.opaque {
+                if test.test(Some(&text)) {
+                    atoms.push(*atom);
+                }
+            }
+        }
+    }
+
+    /// True when values this index has not seen may be told apart.
+    fn looks_inside(&self) -> bool {
+        !(self.heads.lengths.is_empty() && self.tails.lengths.is_empty() && self.opaque.is_empty())
+    }
+}
+
+impl CallIndex {
+    /// Fills atoms and steps.
+    #[inline]
+    pub(crate) fn evaluate(&self, call: &Invocation<'_>, facts: &mut Facts) {
+        facts.atoms.clear();
+        for key in &self.keys {
+            key.collect(call.value(&key.key), &mut facts.atoms);
+        }
+        facts.atoms.sort_unstable();
+        facts.steps.clear();
+        facts.steps.extend_from_slice(&self.always);
+        let before = facts.steps.len();
+        for atom in &facts.atoms {
+            if let Some(steps) = self.plain.get(*atom as usize) {
+                facts.steps.extend_from_slice(steps);
+            }
+            for step in self.closer.get(*atom as usize).into_iter().flatten() {
+                if self.whens.get(step).is_some_and(|when| when.holds(&facts.atoms)) {
+                    facts.steps.push(*step);
+                }
+            }
+        }
+        for step in &self.unanchored {
+            if self.whens.get(step).is_some_and(|when| when.holds(&facts.atoms)) {
+                facts.steps.push(*step);
+            }
+        }
+        if facts.steps.len() > before {
+            facts.steps.sort_unstable();
+            facts.steps.dedup();
+        }
+    }
+
+    /// Which properties of a call anybody looks at.
+    #[inline]
+    pub(crate) fn reads(&self) -> &Reads {
+        &self.reads
+    }
+
+    /// The exact method names rules mention, if names are told apart by nothing else.
+    pub(crate) fn exact_methods(&self) -> (Vec<Box<[u8]>>, bool) {
+        let mut names: Vec<Box<[u8]>> = Vec::new();
+        let mut looks_inside = false;
+        for key in &self.keys {
+            if matches!(key.key, CallKey::Method | CallKey::RawMethod) {
+                names.extend(key.exact.iter().map(|(text, _)| text.clone()));
+                looks_inside |= key.looks_inside();
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        (names, looks_inside)
+    }
+}
+
+/// Makes a [`CallIndex`].
+#[derive(Default)]
+pub(crate) struct IndexBuilder {
+    index: CallIndex,
+    by_key: HashMap<CallKey, usize>,
+    atoms: HashMap<(usize, AtomName), u32>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum AtomName {
+    Exact(Box<str>),
+    Affix(Box<str>, Box<str>),
+    Present,
+    Absent,
+    Opaque(Box<str>),
+}
+
+impl IndexBuilder {
+    fn key(&mut self, key: &CallKey) -> usize {
+        if let Some(at) = self.by_key.get(key) {
+            return *at;
+        }
+        self.reads(key);
+        let at = self.index.keys.len();
+        self.index.keys.push(KeyIndex::new(key.clone()));
+        self.by_key.insert(key.clone(), at);
+        at
+    }
+
+    /// Says that somebody looks at a property, beyond the tests.
+    pub(crate) fn reads(&mut self, key: &CallKey) {
+        let reads = &mut self.index.reads;
+        match key {
+            CallKey::Method => reads.method = true,
+            CallKey::RawMethod => reads.raw_method = true,
+            CallKey::Argument { index, .. } => {
+                if !reads.arguments.contains(index) {
+                    reads.arguments.push(*index);
+                }
+            }
+            CallKey::Attachment(name) => {
+                let name = name.as_bytes();
+                if !reads.attachments.iter().any(|known| **known == *name) {
+                    reads.attachments.push(name.into());
+                    reads.attachment_lengths |= 1 << name.len().min(63);
+                }
+            }
+        }
+    }
+
+    fn atom(&mut self, key: &CallKey, test: &Test) -> u32 {
+        let at = self.key(key);
+        let shape = test.shape();
+        let name = match shape {
+            Shape::Exact(text) => AtomName::Exact(text.into()),
+            Shape::Affix("", "") | Shape::Present => AtomName::Present,
+            Shape::Affix(head, tail) => AtomName::Affix(head.into(), tail.into()),
+            Shape::Absent => AtomName::Absent,
+            Shape::Opaque => AtomName::Opaque(test.cache_key().into()),
+        };
+        let next = u32::try_from(self.atoms.len()).unwrap_or(u32::MAX);
+        let entry = match self.atoms.entry((at, name)) {
+            std::collections::hash_map::Entry::Occupied(known) => return *known.get(),
+            std::collections::hash_map::Entry::Vacant(entry) => entry,
+        };
+        entry.insert(next);
+        self.index.plain.push(Vec::new());
+        self.index.closer.push(Vec::new());
+        let Some(index) = self.index.keys.get_mut(at) else { return next };
+        match shape {
+            Shape::Exact(text) => {
+                let hash = hash::bytes(hash::seed(), text.as_bytes());
+                index.exact.insert_unique(hash, (text.as_bytes().into(), next), |(text, _)| {
+                    hash::bytes(hash::seed(), text)
+                });
+            }
+            Shape::Affix("", "") | Shape::Present => index.present.push(next),
+            Shape::Affix("", tail) => index.tails.insert(tail.bytes().rev(), next, ""),
+            Shape::Affix(head, tail) => index.heads.insert(head.bytes(), next, tail),
+            Shape::Absent => index.absent.push(next),
+            Shape::Opaque => {
+                if test.test(None) {
+                    index.absent.push(next);
+                }
+                index.opaque.push((next, test.clone()));
+            }
+        }
+        next
+    }
+
+    /// Interns a test.
+    pub(crate) fn intern(&mut self, test: &CallTest) -> When {
+        match test {
+            CallTest::Always => When::Always,
+            CallTest::Never => When::Never,
+            CallTest::Value(key, test) => When::Atom(self.atom(key, test)),
+            CallTest::Not(inner) => match self.intern(inner) {
+                When::Always => When::Never,
+                When::Never => When::Always,
+                When::Not(inner) => *inner,
+                other => When::Not(Box::new(other)),
+            },
+            CallTest::AllOf(list) => {
+                let mut all: Vec<When> = list.iter().map(|inner| self.intern(inner)).collect();
+                all.retain(|inner| *inner != When::Always);
+                if all.contains(&When::Never) {
+                    return When::Never;
+                }
+                match (all.pop(), all.is_empty()) {
+                    (None, _) => When::Always,
+                    (Some(only), true) => only,
+                    (Some(last), false) => {
+                        all.push(last);
+                        When::All(all)
+                    }
+                }
+            }
+            CallTest::AnyOf(list) => {
+                let mut any: Vec<When> = list.iter().map(|inner| self.intern(inner)).collect();
+                any.retain(|inner| *inner != When::Never);
+                if any.contains(&When::Always) {
+                    return When::Always;
+                }
+                match (any.pop(), any.is_empty()) {
+                    (None, _) => When::Never,
+                    (Some(only), true) => only,
+                    (Some(last), false) => {
+                        any.push(last);
+                        When::Any(any)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Registers a step. Steps come in ascending order.
+    pub(crate) fn step(&mut self, step: u32, when: When) {
+        match when {
+            When::Always => self.index.always.push(step),
+            When::Never => {}
+            When::Atom(atom) => {
+                if let Some(steps) = self.index.plain.get_mut(atom as usize) {
+                    steps.push(step);
+                }
+            }
+            when => {
+                match when.anchors() {
+                    None => self.index.unanchored.push(step),
+                    Some(anchors) => {
+                        for atom in anchors {
+                            if let Some(steps) = self.index.closer.get_mut(atom as usize)
+                                && steps.last() != Some(&step)
+                            {
+                                steps.push(step);
+                            }
+                        }
+                    }
+                }
+                self.index.whens.insert(step, when);
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> CallIndex {
+        self.index
+    }
+}

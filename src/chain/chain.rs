@@ -1,0 +1,410 @@
+//! A chain: routers over one invoker list for one consumer. Writers compile a new world and swap it in; readers never
+//! wait for them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+
+use super::compiled::Compiled;
+use super::live::{Kind, Live};
+use super::plan::{Assembly, Plan, StageBody, StageSource};
+use super::program::{Lowering, Program, Rule};
+use super::router::{RouterSlot, SlotBody, select};
+use super::snapshot::Invokers;
+use super::store::{RuleStore, Subscriber};
+use super::url::Url;
+use crate::error::{Error, Result};
+use crate::runtime::random::{RandomSource, SharedStream};
+
+/// What a chain is made of.
+pub struct ChainOptions {
+    /// The consumer URL. Parameter `router` selects routers ([`select`]).
+    pub consumer: Url,
+    /// The dialect, a number the rule languages give out.
+    pub dialect: u8,
+    /// An empty list ends the chain (Dubbo's default). Otherwise later routers still see it.
+    pub fail_fast: bool,
+    /// Every router the chain may use: built-in ones, static rules, host routers by name.
+    pub routers: Vec<RouterSlot>,
+    /// Bytes of memoised results one world may keep; 0 switches the memo off. Default 32 MiB.
+    pub memo_bytes: usize,
+}
+
+impl ChainOptions {
+    /// Options with the usual values.
+    pub fn new(consumer: Url, routers: Vec<RouterSlot>) -> ChainOptions {
+        ChainOptions { consumer, dialect: 0, fail_fast: true, routers, memo_bytes: 32 << 20 }
+    }
+}
+
+/// A chain. Shared: cloning gives another handle on the same chain. Any thread.
+#[derive(Clone)]
+pub struct Chain {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) current: ArcSwap<Plan>,
+    /// Of the current plan; what sessions compare.
+    pub(crate) generation: AtomicU64,
+    state: Mutex<State>,
+    /// Something has changed since the last rebuild began.
+    dirty: AtomicBool,
+    /// Keys whose rules the chain wants.
+    wanted: Mutex<Vec<Arc<str>>>,
+    keys_observer: Mutex<Option<Arc<KeysObserver>>>,
+    rules: Arc<RuleStore>,
+    consumer: Arc<Url>,
+    dialect: u8,
+    fail_fast: bool,
+    memo_bytes: usize,
+    pub(crate) random: Arc<RandomSource>,
+    /// For calls without a session.
+    pub(crate) stream: SharedStream,
+    _live: Live,
+}
+
+type KeysObserver = Box<dyn Fn(&[Arc<str>]) + Send + Sync>;
+
+struct State {
+    invokers: Arc<Invokers>,
+    slots: Vec<RouterSlot>,
+    generation: u64,
+    /// What the last rebuild made of each rule, by router name.
+    lowered: Vec<Lowered>,
+    compiled: Vec<Arc<Compiled>>,
+}
+
+#[derive(Clone)]
+struct Lowered {
+    router: Arc<str>,
+    key: Arc<str>,
+    rule: Arc<dyn Rule>,
+    /// The last program that could be made for this key.
+    program: Option<Arc<Program>>,
+    error: Option<Error>,
+}
+
+/// How a router of a chain stands.
+#[derive(Clone, Debug)]
+pub struct RouterStatus {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its place.
+    pub priority: i64,
+    /// The key of its rule, if it has one at the moment.
+    pub key: Option<Arc<str>>,
+    /// Counts the texts the key was given; 0 without a rule.
+    pub revision: u64,
+    /// Version of the rule in force.
+    pub version: String,
+    /// It does something.
+    pub in_force: bool,
+    /// Why the last text was refused, or could not be made to work for this chain.
+    pub error: Option<Error>,
+}
+
+impl Chain {
+    /// A chain without providers. It takes rules from `rules` at once and whenever they change.
+    pub fn new(options: ChainOptions, rules: Arc<RuleStore>, random: Arc<RandomSource>) -> Chain {
+        let ChainOptions { consumer, dialect, fail_fast, routers, memo_bytes } = options;
+        let slots = select(&routers, consumer.parameter("router"));
+        let consumer = Arc::new(consumer);
+        let invokers = Invokers::none();
+        let plan = Plan::new(Assembly {
+            generation: 0,
+            invokers: Arc::clone(&invokers),
+            consumer: Arc::clone(&consumer),
+            fail_fast,
+            stages: Vec::new(),
+            memo_bytes,
+        });
+        let stream = random.shared_stream();
+        let shared = Arc::new(Shared {
+            current: ArcSwap::from_pointee(plan),
+            generation: AtomicU64::new(0),
+            state: Mutex::new(State {
+                invokers,
+                slots,
+                generation: 0,
+                lowered: Vec::new(),
+                compiled: Vec::new(),
+            }),
+            dirty: AtomicBool::new(true),
+            wanted: Mutex::default(),
+            keys_observer: Mutex::default(),
+            rules: Arc::clone(&rules),
+            consumer,
+            dialect,
+            fail_fast,
+            memo_bytes,
+            random,
+            stream,
+            _live: Live::new(Kind::Chain),
+        });
+        let weak: std::sync::Weak<Shared> = Arc::downgrade(&shared);
+        rules.subscribe(weak);
+        shared.refresh();
+        Chain { shared }
+    }
+
+    /// Gives the chain another list. When this returns, calls route over it, under the rules in force now.
+    pub fn set_invokers(&self, invokers: Arc<Invokers>) {
+        {
+            let mut state = self.shared.state.lock();
+            state.invokers = invokers;
+            self.shared.dirty.store(true, Ordering::Release);
+        }
+        self.shared.refresh();
+    }
+
+    /// The list of the current world.
+    pub fn invokers(&self) -> Arc<Invokers> {
+        Arc::clone(&self.shared.current.load().invokers)
+    }
+
+    /// Replaces the routers, for example when a static rule from a URL came or a host router was registered.
+    pub fn set_routers(&self, routers: &[RouterSlot]) {
+        let slots = select(routers, self.shared.consumer.parameter("router"));
+        {
+            let mut state = self.shared.state.lock();
+            state.slots = slots;
+            self.shared.dirty.store(true, Ordering::Release);
+        }
+        self.shared.refresh();
+    }
+
+    /// The consumer URL.
+    pub fn consumer(&self) -> &Url {
+        &self.shared.consumer
+    }
+
+    /// The dialect's number.
+    pub fn dialect(&self) -> u8 {
+        self.shared.dialect
+    }
+
+    /// The rules this chain takes its own from.
+    pub fn rules(&self) -> &Arc<RuleStore> {
+        &self.shared.rules
+    }
+
+    /// Keys whose rules the chain wants at the moment, in router order, without repetition. They depend on the first
+    /// provider's application.
+    pub fn keys(&self) -> Vec<Arc<str>> {
+        self.shared.wanted.lock().clone()
+    }
+
+    /// Called when [`keys`](Self::keys) change, on the thread that caused it, without a lock.
+    pub fn observe_keys(&self, observer: impl Fn(&[Arc<str>]) + Send + Sync + 'static) {
+        *self.shared.keys_observer.lock() = Some(Arc::new(Box::new(observer)));
+    }
+
+    /// Number of the current world; grows with every change.
+    pub fn generation(&self) -> u64 {
+        self.shared.generation.load(Ordering::Acquire)
+    }
+
+    /// How each router stands, in chain order.
+    pub fn status(&self) -> Vec<RouterStatus> {
+        let state = self.shared.state.lock();
+        state
+            .slots
+            .iter()
+            .map(|slot| {
+                let key = match &slot.body {
+                    SlotBody::Rule { key, .. } => key.resolve(&state.invokers),
+                    _ => None,
+                };
+                let stored = key.as_ref().and_then(|key| self.shared.rules.status_of(key));
+                let active = key.as_ref().and_then(|key| self.shared.rules.active(key, self.shared.dialect));
+                let lowered = state
+                    .lowered
+                    .iter()
+                    .find(|one| one.router == slot.name && Some(&one.key) == key.as_ref());
+                RouterStatus {
+                    name: Arc::clone(&slot.name),
+                    priority: slot.priority,
+                    revision: stored.as_ref().map_or(0, |status| status.revision),
+                    version: active.as_ref().map(|(rule, _)| rule.version().to_owned()).unwrap_or_default(),
+                    in_force: match &slot.body {
+                        SlotBody::Rule { otherwise, .. } => {
+                            otherwise.is_some() || active.is_some_and(|(rule, _)| rule.in_force())
+                        }
+                        _ => true,
+                    },
+                    error: stored
+                        .and_then(|status| status.error)
+                        .or_else(|| lowered.and_then(|one| one.error.clone())),
+                    key,
+                }
+            })
+            .collect()
+    }
+
+    /// The world this chain would have if a key held another rule (`None`: no rule). Nothing changes.
+    pub(crate) fn plan_with(&self, key: &str, rule: Option<Arc<dyn Rule>>) -> Result<Arc<Plan>> {
+        let shared = &self.shared;
+        let state = shared.state.lock();
+        let mut lowered = Vec::new();
+        let mut compiled = state.compiled.clone();
+        let instead = (key, rule);
+        let stages = shared.stages(&state, Some(&instead), &mut lowered, &mut compiled)?;
+        Ok(Arc::new(shared.assemble(state.generation, &state.invokers, stages)))
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Chain({}, generation {})", self.shared.consumer.text(), self.generation())
+    }
+}
+
+impl Shared {
+    /// Makes what has changed take effect. Writers that come while one is at work find their change done.
+    fn refresh(&self) {
+        let mut state = self.state.lock();
+        if !self.dirty.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let changed = self.want(&state);
+        let mut lowered = Vec::new();
+        let mut compiled = std::mem::take(&mut state.compiled);
+        // Without a proposed rule nothing fails: a rule that cannot be lowered leaves its predecessor in force.
+        let stages = self.stages(&state, None, &mut lowered, &mut compiled).unwrap_or_default();
+        state.lowered = lowered;
+        // What the new world does not use is dropped, so that nothing piles up.
+        compiled.retain(|one| {
+            stages
+                .iter()
+                .any(|stage| matches!(&stage.body, StageBody::Program(used) if Arc::ptr_eq(used, one)))
+        });
+        state.compiled = compiled;
+        state.generation += 1;
+        let plan = self.assemble(state.generation, &state.invokers, stages);
+        let old = self.current.swap(Arc::new(plan));
+        self.generation.store(state.generation, Ordering::Release);
+        drop(state);
+        drop(old);
+        if changed {
+            let observer = self.keys_observer.lock().clone();
+            if let Some(observer) = observer {
+                let keys = self.wanted.lock().clone();
+                observer(&keys);
+            }
+        }
+    }
+
+    /// Publishes the wanted keys before the rules are read, so that a rule set meanwhile is not missed. True when
+    /// they changed.
+    fn want(&self, state: &State) -> bool {
+        let mut keys: Vec<Arc<str>> = Vec::new();
+        for slot in &state.slots {
+            if let SlotBody::Rule { key, .. } = &slot.body
+                && let Some(key) = key.resolve(&state.invokers)
+                && !keys.contains(&key)
+            {
+                keys.push(key);
+            }
+        }
+        let mut wanted = self.wanted.lock();
+        let changed = *wanted != keys;
+        *wanted = keys;
+        changed
+    }
+
+    fn assemble(&self, generation: u64, invokers: &Arc<Invokers>, stages: Vec<StageSource>) -> Plan {
+        Plan::new(Assembly {
+            generation,
+            invokers: Arc::clone(invokers),
+            consumer: Arc::clone(&self.consumer),
+            fail_fast: self.fail_fast,
+            stages,
+            memo_bytes: self.memo_bytes,
+        })
+    }
+
+    fn stages(
+        &self,
+        state: &State,
+        instead: Option<&(&str, Option<Arc<dyn Rule>>)>,
+        lowered: &mut Vec<Lowered>,
+        compiled: &mut Vec<Arc<Compiled>>,
+    ) -> Result<Vec<StageSource>> {
+        let mut stages = Vec::new();
+        for slot in &state.slots {
+            let mut rule = None;
+            let body = match &slot.body {
+                SlotBody::Foreign(router) => StageBody::Foreign(Arc::clone(router)),
+                SlotBody::Program(program) => StageBody::Program(compile(program, &state.invokers, compiled)),
+                SlotBody::Rule { key, otherwise } => {
+                    let key = key.resolve(&state.invokers);
+                    let active = key.as_ref().and_then(|key| match instead {
+                        Some((name, rule)) if *name == &**key => Some((rule.clone()?, u64::MAX)),
+                        _ => self.rules.active(key, self.dialect),
+                    });
+                    let program = match (key, active) {
+                        (Some(key), Some((active, revision))) if active.in_force() => {
+                            let one = self.lower(state, &slot.name, &key, active);
+                            if let (Some(_), Some(error)) = (instead, &one.error) {
+                                return Err(error.clone());
+                            }
+                            let program = one.program.clone();
+                            lowered.push(one);
+                            rule = Some((key, revision));
+                            program
+                        }
+                        _ => None,
+                    };
+                    match program.or_else(|| otherwise.clone()) {
+                        Some(program) => StageBody::Program(compile(&program, &state.invokers, compiled)),
+                        None => continue,
+                    }
+                }
+            };
+            stages.push(StageSource { name: Arc::clone(&slot.name), priority: slot.priority, rule, body });
+        }
+        Ok(stages)
+    }
+
+    fn lower(&self, state: &State, router: &Arc<str>, key: &Arc<str>, rule: Arc<dyn Rule>) -> Lowered {
+        let before = state.lowered.iter().find(|one| one.router == *router && one.key == *key);
+        if let Some(before) = before
+            && std::ptr::addr_eq(Arc::as_ptr(&before.rule), Arc::as_ptr(&rule))
+        {
+            return before.clone();
+        }
+        let (program, error) = match rule.lower(&Lowering { consumer: &self.consumer, dialect: self.dialect })
+        {
+            Ok(program) => (Some(Arc::new(program)), None),
+            Err(error) => {
+                let error = if error.about().is_empty() { error.subject(&**key) } else { error };
+                (before.and_then(|before| before.program.clone()), Some(error))
+            }
+        };
+        Lowered { router: Arc::clone(router), key: Arc::clone(key), rule, program, error }
+    }
+}
+
+/// The program over the list, from those already compiled if it is among them.
+fn compile(program: &Arc<Program>, invokers: &Invokers, known: &mut Vec<Arc<Compiled>>) -> Arc<Compiled> {
+    let same = |one: &&Arc<Compiled>| Arc::ptr_eq(&one.program, program) && one.invokers == invokers.id();
+    if let Some(found) = known.iter().find(same) {
+        return Arc::clone(found);
+    }
+    let compiled = Arc::new(Compiled::new(program, invokers));
+    known.push(Arc::clone(&compiled));
+    compiled
+}
+
+impl Subscriber for Shared {
+    fn rule_changed(&self, key: &str) {
+        if self.wanted.lock().iter().any(|wanted| **wanted == *key) {
+            self.dirty.store(true, Ordering::Release);
+            self.refresh();
+        }
+    }
+}

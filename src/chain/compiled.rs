@@ -1,0 +1,213 @@
+//! A program met an invoker list: every test on invokers has become a set of rows.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use super::bits::RowSet;
+use super::program::{
+    Column, Condition, Destinations, FailoverClaim, Fallback, Firing, Program, Step, Tag, Then,
+};
+use super::selection::Selection;
+use super::snapshot::Invokers;
+
+/// A program over one list. Depends on nothing else, so it is kept while both stay.
+pub(crate) struct Compiled {
+    pub(crate) program: Arc<Program>,
+    pub(crate) invokers: u64,
+    pub(crate) steps: Vec<CompiledStep>,
+    /// What the selection cache must not forget while this lives.
+    _held: Vec<Arc<Selection>>,
+}
+
+pub(crate) enum CompiledStep {
+    Keep { set: Arc<Selection>, force: bool },
+    Empty { last_word: bool },
+    Destinations { list: Vec<CompiledDestination>, force: bool },
+    Tag(CompiledTag),
+    Affinity { set: Arc<Selection>, ratio: f64, keep_empty: bool },
+    Equal(CompiledEqual),
+}
+
+pub(crate) struct CompiledDestination {
+    pub(crate) set: Arc<Selection>,
+    pub(crate) weight: u32,
+    pub(crate) priority: i32,
+}
+
+pub(crate) struct CompiledTag {
+    pub(crate) column: Column,
+    /// By value id of the column; made when first asked for.
+    by_value: OnceLock<Box<[OnceLock<Arc<Selection>>]>>,
+    pub(crate) untagged: Arc<Selection>,
+    pub(crate) rule: Option<CompiledTagRule>,
+}
+
+pub(crate) struct CompiledTagRule {
+    pub(crate) force: bool,
+    pub(crate) force_unknown: bool,
+    pub(crate) levels: bool,
+    pub(crate) names: HashMap<Box<str>, u32>,
+    pub(crate) sets: Vec<CompiledTagSet>,
+    /// For calls without a tag.
+    pub(crate) without_tag: Arc<Selection>,
+    /// For calls whose tag is nowhere.
+    pub(crate) failover: Arc<Selection>,
+}
+
+pub(crate) struct CompiledTagSet {
+    pub(crate) rows: Arc<Selection>,
+    /// When this set was asked for and gave nothing.
+    pub(crate) failover: Arc<Selection>,
+}
+
+pub(crate) struct CompiledEqual {
+    pub(crate) column: Column,
+    by_value: OnceLock<Box<[OnceLock<Arc<Selection>>]>>,
+    pub(crate) force: bool,
+}
+
+impl Compiled {
+    pub(crate) fn new(program: &Arc<Program>, invokers: &Invokers) -> Compiled {
+        let mut held = Vec::new();
+        let own = program.fallback == Fallback::PerStep;
+        let steps = program
+            .steps
+            .iter()
+            .map(|step| match step {
+                Step::Condition(condition) => compile_condition(condition, own, invokers, &mut held),
+                Step::Tag(tag) => CompiledStep::Tag(compile_tag(tag, invokers, &mut held)),
+                Step::Affinity(affinity) => CompiledStep::Affinity {
+                    set: invokers.select(&affinity.rows, &mut held),
+                    ratio: affinity.ratio,
+                    keep_empty: affinity.keep_empty,
+                },
+                Step::Equal(equal) => CompiledStep::Equal(CompiledEqual {
+                    column: equal.column.clone(),
+                    by_value: OnceLock::new(),
+                    force: equal.force,
+                }),
+            })
+            .collect();
+        Compiled { program: Arc::clone(program), invokers: invokers.id(), steps, _held: held }
+    }
+
+    /// A step that changes nothing whatever the call is: it need not be looked for.
+    pub(crate) fn is_idle(&self, step: usize) -> bool {
+        // Under these a step counts even when it keeps everything.
+        if self.program.firing == Firing::First {
+            return false;
+        }
+        match self.steps.get(step) {
+            Some(CompiledStep::Keep { set, force }) => {
+                set.set.is_all() || set.set.is_empty() && !force && self.program.fallback == Fallback::PerStep
+            }
+            _ => false,
+        }
+    }
+}
+
+fn compile_condition(
+    condition: &Condition,
+    own_fallback: bool,
+    invokers: &Invokers,
+    held: &mut Vec<Arc<Selection>>,
+) -> CompiledStep {
+    // Under a fall-back for the whole program a condition filters without one of its own.
+    let force = condition.force || !own_fallback;
+    match &condition.then {
+        Then::Empty { last_word } => CompiledStep::Empty { last_word: *last_word },
+        Then::Keep(rows) => CompiledStep::Keep { set: invokers.select(rows, held), force },
+        Then::Destinations(Destinations { list, .. }) => CompiledStep::Destinations {
+            list: list
+                .iter()
+                .map(|one| CompiledDestination {
+                    set: invokers.select(&one.rows, held),
+                    weight: one.weight,
+                    priority: one.priority,
+                })
+                .collect(),
+            force,
+        },
+    }
+}
+
+fn compile_tag(tag: &Tag, invokers: &Invokers, held: &mut Vec<Arc<Selection>>) -> CompiledTag {
+    let untagged = invokers.select(&tag.untagged, held);
+    let rule = tag.rule.as_ref().map(|rule| {
+        let free = |claimed: &RowSet, from: &RowSet| Selection::new(from.and(&claimed.complement()));
+        let claimed = invokers.select(&rule.claimed, held);
+        let without_tag = invokers.select(&rule.untagged_without_tag, held);
+        let without_tag = free(&claimed.set, &without_tag.set);
+        let failover = match rule.failover {
+            FailoverClaim::Claimed => free(&claimed.set, &untagged.set),
+            FailoverClaim::Requested => Arc::clone(&untagged),
+        };
+        let mut names = HashMap::new();
+        let mut sets = Vec::new();
+        for set in &rule.sets {
+            let rows = invokers.select(&set.rows, held);
+            if set.gone_when_empty && rows.set.is_empty() {
+                continue;
+            }
+            names.entry(Box::from(&*set.name)).or_insert(sets.len() as u32);
+            let failover = match rule.failover {
+                FailoverClaim::Claimed => Arc::clone(&failover),
+                FailoverClaim::Requested => free(&rows.set, &untagged.set),
+            };
+            sets.push(CompiledTagSet { rows, failover });
+        }
+        CompiledTagRule {
+            force: rule.force,
+            force_unknown: rule.force_unknown,
+            levels: rule.levels,
+            names,
+            sets,
+            without_tag,
+            failover,
+        }
+    });
+    CompiledTag { column: tag.column.clone(), by_value: OnceLock::new(), untagged, rule }
+}
+
+/// The rows of a value the list knows by number.
+fn rows_of_value<'a>(
+    cells: &'a OnceLock<Box<[OnceLock<Arc<Selection>>]>>,
+    column: &Column,
+    invokers: &Invokers,
+    value: u32,
+) -> Option<&'a Arc<Selection>> {
+    let count = invokers.value_count(column);
+    let cells = cells.get_or_init(|| (0..=count).map(|_| OnceLock::new()).collect());
+    let cell = cells.get(value as usize)?;
+    Some(cell.get_or_init(|| Selection::new(invokers.rows_of_value(column, value))))
+}
+
+impl CompiledTag {
+    /// The rows that carry a tag statically; `value` from [`Invokers::value_id`].
+    pub(crate) fn carrying(&self, invokers: &Invokers, value: u32) -> Option<&Arc<Selection>> {
+        rows_of_value(&self.by_value, &self.column, invokers, value)
+    }
+}
+
+impl CompiledEqual {
+    /// The rows with a value; `value` from [`Invokers::value_id`].
+    pub(crate) fn rows(&self, invokers: &Invokers, value: u32) -> Option<&Arc<Selection>> {
+        rows_of_value(&self.by_value, &self.column, invokers, value)
+    }
+}
+
+impl CompiledTagRule {
+    /// The set for a tag.
+    pub(crate) fn set_for(&self, wanted: &str, insists: bool) -> Option<u32> {
+        if insists || !self.levels {
+            return self.names.get(wanted).copied();
+        }
+        let mut level = wanted;
+        loop {
+            if let Some(set) = self.names.get(level) {
+                return Some(*set);
+            }
+            level = level.rsplit_once('|')?.0;
+        }
+    }
+}

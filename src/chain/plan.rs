@@ -1,0 +1,358 @@
+//! One world: an invoker list and the rules in force over it, compiled. Immutable; routes read nothing else.
+
+use std::sync::{Arc, OnceLock};
+
+use hashbrown::HashTable;
+
+use super::calls::{CallIndex, Facts, IndexBuilder, When};
+use super::compiled::{Compiled, CompiledStep};
+use super::hash;
+use super::invocation::{Invocation, as_text};
+use super::live::{Kind, Live};
+use super::memo::{Memo, Node, NodeKind};
+use super::program::{CallKey, CallTest, Program, Step, Then};
+use super::router::Router;
+use super::run::{Draws, Machine, Scratch};
+use super::snapshot::Invokers;
+use super::url::Url;
+
+/// What a plan is made of, in chain order.
+pub(crate) struct StageSource {
+    pub(crate) name: Arc<str>,
+    pub(crate) priority: i64,
+    /// Key and revision of the rule in force.
+    pub(crate) rule: Option<(Arc<str>, u64)>,
+    pub(crate) body: StageBody,
+}
+
+#[derive(Clone)]
+pub(crate) enum StageBody {
+    Program(Arc<Compiled>),
+    Foreign(Arc<dyn Router>),
+}
+
+pub(crate) struct Stage {
+    pub(crate) name: Arc<str>,
+    pub(crate) priority: i64,
+    pub(crate) rule: Option<(Arc<str>, u64)>,
+    pub(crate) body: StageBody,
+    /// Its first step; those of a stage are consecutive.
+    pub(crate) first_step: u32,
+}
+
+/// Something the class of a call depends on beside firing steps.
+struct ValueSource {
+    stage: u32,
+    step: usize,
+    insists: When,
+}
+
+pub(crate) struct Plan {
+    pub(crate) generation: u64,
+    pub(crate) invokers: Arc<Invokers>,
+    pub(crate) consumer: Arc<Url>,
+    pub(crate) fail_fast: bool,
+    pub(crate) stages: Vec<Stage>,
+    /// Stage and place in it, per step.
+    pub(crate) steps: Vec<(u32, u32)>,
+    pub(crate) calls: CallIndex,
+    values: Vec<ValueSource>,
+    pub(crate) memo: Memo,
+    quick: Quick,
+    _live: Live,
+}
+
+/// Filled by the first call.
+type QuickSlot = OnceLock<Arc<Node>>;
+
+/// Nodes of calls that have nothing but a method name: found by one hash.
+#[derive(Default)]
+struct Quick {
+    by_method: HashTable<(Box<[u8]>, QuickSlot)>,
+    /// For every other name, when rules tell names apart by equality alone.
+    other: Option<OnceLock<Arc<Node>>>,
+}
+
+/// Tag facts: nothing asked for; asked for and nowhere; a set of the rule; a value of the column.
+pub(crate) const NO_TAG: u32 = 0;
+pub(crate) const UNKNOWN_TAG: u32 = 1;
+
+/// Decoded tag fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TagFact {
+    None,
+    Unknown,
+    Set(u32),
+    Static(u32),
+}
+
+impl TagFact {
+    fn encode(self) -> u32 {
+        match self {
+            TagFact::None => NO_TAG,
+            TagFact::Unknown => UNKNOWN_TAG,
+            TagFact::Set(set) => set.saturating_mul(2).saturating_add(2),
+            TagFact::Static(value) => value.saturating_mul(2).saturating_add(3),
+        }
+    }
+
+    pub(crate) fn decode(code: u32) -> TagFact {
+        match code {
+            NO_TAG => TagFact::None,
+            UNKNOWN_TAG => TagFact::Unknown,
+            code if code % 2 == 0 => TagFact::Set(code / 2 - 1),
+            code => TagFact::Static((code - 3) / 2),
+        }
+    }
+}
+
+/// Everything a plan is assembled from.
+pub(crate) struct Assembly {
+    pub(crate) generation: u64,
+    pub(crate) invokers: Arc<Invokers>,
+    pub(crate) consumer: Arc<Url>,
+    pub(crate) fail_fast: bool,
+    pub(crate) stages: Vec<StageSource>,
+    pub(crate) memo_bytes: usize,
+}
+
+impl Plan {
+    pub(crate) fn new(assembly: Assembly) -> Plan {
+        let mut builder = IndexBuilder::default();
+        let mut steps = Vec::new();
+        let mut values = Vec::new();
+        let mut stages = Vec::new();
+        for (number, source) in assembly.stages.into_iter().enumerate() {
+            let number = number as u32;
+            let first_step = steps.len() as u32;
+            if let StageBody::Program(compiled) = &source.body {
+                index_program(compiled, number, &mut builder, &mut steps, &mut values);
+            }
+            let StageSource { name, priority, rule, body } = source;
+            stages.push(Stage { name, priority, rule, body, first_step });
+        }
+        let calls = builder.finish();
+        let quick = if assembly.memo_bytes == 0 { Quick::default() } else { Quick::new(&calls) };
+        Plan {
+            generation: assembly.generation,
+            invokers: assembly.invokers,
+            consumer: assembly.consumer,
+            fail_fast: assembly.fail_fast,
+            stages,
+            steps,
+            calls,
+            values,
+            memo: Memo::new(assembly.memo_bytes),
+            quick,
+            _live: Live::new(Kind::Plan),
+        }
+    }
+
+    /// What the call is to the rules.
+    #[inline]
+    pub(crate) fn facts(&self, call: &Invocation<'_>, facts: &mut Facts) {
+        self.calls.evaluate(call, facts);
+        facts.values.clear();
+        for source in &self.values {
+            self.value_facts(source, call, facts);
+        }
+    }
+
+    fn value_facts(&self, source: &ValueSource, call: &Invocation<'_>, facts: &mut Facts) {
+        let Some(Stage { body: StageBody::Program(compiled), .. }) = self.stages.get(source.stage as usize)
+        else {
+            return;
+        };
+        match (compiled.program.steps.get(source.step), compiled.steps.get(source.step)) {
+            (Some(Step::Tag(tag)), Some(CompiledStep::Tag(own))) => {
+                let insists = source.insists.holds(&facts.atoms);
+                let given = call.value(&tag.tag).filter(|value| tag.empty_is_tag || !value.is_empty());
+                let wanted = match given {
+                    Some(value) => Some(as_text(value)),
+                    None => tag.default_tag.as_deref().filter(|text| !text.is_empty()).map(Into::into),
+                };
+                let fact = match wanted {
+                    None => TagFact::None,
+                    Some(wanted) => {
+                        let set = own.rule.as_ref().and_then(|rule| rule.set_for(&wanted, insists));
+                        match (set, self.invokers.value_id(&own.column, &wanted)) {
+                            (Some(set), _) => TagFact::Set(set),
+                            (None, Some(value)) => TagFact::Static(value),
+                            (None, None) => TagFact::Unknown,
+                        }
+                    }
+                };
+                facts.values.extend([fact.encode(), u32::from(insists)]);
+            }
+            (Some(Step::Equal(equal)), Some(CompiledStep::Equal(own))) => {
+                let given = call.value(&equal.key).filter(|value| !value.is_empty());
+                // 0: not given; 1: no invoker has it; otherwise the value's number and 1.
+                let code = match given {
+                    None => 0,
+                    Some(value) => self
+                        .invokers
+                        .value_id(&own.column, &as_text(value))
+                        .map_or(1, |id| id.saturating_add(1)),
+                };
+                facts.values.push(code);
+            }
+            _ => {}
+        }
+    }
+
+    /// Index of a step's facts in [`Facts::values`].
+    pub(crate) fn value_place(&self, stage: u32, step: usize) -> Option<usize> {
+        let mut place = 0;
+        for source in &self.values {
+            if source.stage == stage && source.step == step {
+                return Some(place);
+            }
+            place += match self.stage_step(source.stage, source.step) {
+                Some(CompiledStep::Tag(_)) => 2,
+                _ => 1,
+            };
+        }
+        None
+    }
+
+    fn stage_step(&self, stage: u32, step: usize) -> Option<&CompiledStep> {
+        match &self.stages.get(stage as usize)?.body {
+            StageBody::Program(compiled) => compiled.steps.get(step),
+            StageBody::Foreign(_) => None,
+        }
+    }
+
+    /// The node of a class, computed if this is the first call of it. `None`: the memo is off or full.
+    pub(crate) fn node(&self, facts: &Facts, scratch: &mut Scratch) -> Option<Arc<Node>> {
+        if self.memo.is_off() {
+            return None;
+        }
+        let hash = Memo::hash(facts);
+        if let Some(node) = self.memo.find(hash, facts) {
+            return Some(Arc::clone(node));
+        }
+        if self.memo.is_full() {
+            return None;
+        }
+        let node = self.compute(facts, &[], scratch)?;
+        Some(self.memo.insert(hash, facts, node))
+    }
+
+    /// The node behind some draws; `None` when it does not fit into the memo.
+    pub(crate) fn compute(&self, facts: &Facts, path: &[u32], scratch: &mut Scratch) -> Option<Arc<Node>> {
+        let mut machine = Machine::new(self, facts, scratch, None);
+        let kind = match machine.run(0, &mut Draws::Path(path)) {
+            Err(draw) => NodeKind::Draw {
+                total: draw.total(),
+                children: draw.weights.iter().map(|_| OnceLock::new()).collect(),
+                hash_key: draw.hash_key,
+                weights: draw.weights,
+            },
+            Ok(()) => {
+                let outcome = machine.outcome();
+                if !self.memo.admit(&outcome) {
+                    return None;
+                }
+                NodeKind::Rows(outcome)
+            }
+        };
+        Some(Node::new(kind))
+    }
+
+    /// The slot of a call that has nothing but a method name.
+    #[inline]
+    pub(crate) fn quick_slot(&self, call: &Invocation<'_>) -> Option<&OnceLock<Arc<Node>>> {
+        if !self.is_bare(call) {
+            return None;
+        }
+        let method = call.effective_method();
+        if !self.quick.by_method.is_empty() {
+            let hash = hash::bytes(hash::seed(), method);
+            if let Some((_, slot)) = self.quick.by_method.find(hash, |(name, _)| hash::same(name, method)) {
+                return Some(slot);
+            }
+        }
+        self.quick.other.as_ref()
+    }
+
+    /// True when nothing of the call but its method name is looked at.
+    #[inline]
+    pub(crate) fn is_bare(&self, call: &Invocation<'_>) -> bool {
+        let reads = self.calls.reads();
+        call.attachments.iter().all(|(name, _)| !reads.wants(name))
+            && (call.arguments.is_empty() || reads.arguments.is_empty())
+            && !(reads.raw_method && call.method.first() == Some(&b'$'))
+    }
+
+    /// The name of the stage a result was emptied by.
+    pub(crate) fn stage_name(&self, stage: Option<u32>) -> Option<&Arc<str>> {
+        self.stages.get(stage? as usize).map(|stage| &stage.name)
+    }
+
+    /// The hash key of a destination step.
+    pub(crate) fn hash_key(&self, stage: u32, step: usize) -> Option<&CallKey> {
+        let StageBody::Program(compiled) = &self.stages.get(stage as usize)?.body else { return None };
+        match compiled.program.steps.get(step)? {
+            Step::Condition(condition) => match &condition.then {
+                Then::Destinations(destinations) => destinations.hash_key.as_ref(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Enters a program's steps into the index.
+fn index_program(
+    compiled: &Compiled,
+    stage: u32,
+    builder: &mut IndexBuilder,
+    steps: &mut Vec<(u32, u32)>,
+    values: &mut Vec<ValueSource>,
+) {
+    let program: &Program = &compiled.program;
+    for (at, step) in program.steps.iter().enumerate() {
+        let number = steps.len() as u32;
+        steps.push((stage, at as u32));
+        if compiled.is_idle(at) {
+            continue;
+        }
+        match step {
+            Step::Condition(condition) => {
+                let when = builder.intern(&condition.when);
+                if let Then::Destinations(destinations) = &condition.then
+                    && let Some(key) = &destinations.hash_key
+                {
+                    builder.reads(key);
+                }
+                builder.step(number, when);
+            }
+            Step::Tag(tag) => {
+                let insists = builder.intern(&tag.force);
+                builder.reads(&tag.tag);
+                values.push(ValueSource { stage, step: at, insists });
+                builder.step(number, When::Always);
+            }
+            Step::Affinity(_) => builder.step(number, When::Always),
+            Step::Equal(equal) => {
+                builder.reads(&equal.key);
+                let insists = builder.intern(&CallTest::Never);
+                values.push(ValueSource { stage, step: at, insists });
+                builder.step(number, When::Always);
+            }
+        }
+    }
+}
+
+impl Quick {
+    fn new(calls: &CallIndex) -> Quick {
+        let (names, looks_inside) = calls.exact_methods();
+        let mut by_method = HashTable::with_capacity(names.len());
+        for name in names {
+            let hash = hash::bytes(hash::seed(), &name);
+            by_method
+                .insert_unique(hash, (name, OnceLock::new()), |(name, _)| hash::bytes(hash::seed(), name));
+        }
+        Quick { by_method, other: if looks_inside { None } else { Some(OnceLock::new()) } }
+    }
+}

@@ -1,0 +1,581 @@
+//! Routing through a session: it pins a world and costs next to nothing per call.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrayvec::ArrayVec;
+
+use super::bits::{Bits, Form, Rows};
+use super::calls::Facts;
+use super::chain::{Chain, Shared};
+use super::choice::{Choice, MAX_DRAWS, choose, copy_tags, go_on};
+use super::hash;
+use super::invocation::Invocation;
+use super::live::{Kind, Live};
+use super::memo::{Node, NodeKind, Outcome};
+use super::plan::Plan;
+use super::reference::destination_of;
+use super::run::{Draws, Machine, Place, Scratch, draw_number, rows_into};
+use super::snapshot::Invokers;
+use crate::error::{Error, Result, Status};
+use crate::runtime::random::{Draw, Stream};
+use crate::sys::thread;
+
+/// Slots of a session's own table.
+const SLOTS: usize = 128;
+/// Keys up to this length are kept in the slot itself.
+const INLINE: usize = 40;
+/// Longer keys are not kept at all.
+const LONGEST: usize = 1024;
+
+/// Routes calls on one thread. Exclusive; belongs to the thread that made it until [`adopt`](Self::adopt).
+///
+/// Pins the world it last used: the list's tags stay valid until the next call, [`idle`](Self::idle) or drop.
+pub struct Session {
+    chain: Arc<Shared>,
+    plan: Option<Arc<Plan>>,
+    generation: u64,
+    owner: AtomicUsize,
+    seed: u64,
+    slots: Box<[Slot]>,
+    used: usize,
+    stream: Stream,
+    facts: Facts,
+    scratch: Scratch,
+    key: Vec<u8>,
+    path: ArrayVec<u32, MAX_DRAWS>,
+    /// A node that no slot holds.
+    loose: Option<Arc<Node>>,
+    _live: Live,
+}
+
+/// One remembered call: what rules look at of it, and its node.
+#[derive(Default)]
+struct Slot {
+    hash: u64,
+    node: Option<Arc<Node>>,
+    long: Option<Box<[u8]>>,
+    len: u32,
+    /// The key is a method name and nothing else.
+    bare: bool,
+    short: Inline,
+}
+
+struct Inline([u8; INLINE]);
+
+impl Default for Inline {
+    fn default() -> Self {
+        Inline([0; INLINE])
+    }
+}
+
+impl Slot {
+    #[inline]
+    fn holds(&self, hash: u64, bare: bool, key: &[u8]) -> bool {
+        if self.hash != hash || self.bare != bare || self.len as usize != key.len() {
+            return false;
+        }
+        match &self.long {
+            None => self.short.0.get(..key.len()).is_some_and(|own| hash::same(own, key)),
+            Some(own) => **own == *key,
+        }
+    }
+
+    fn fill(&mut self, hash: u64, bare: bool, key: &[u8], node: Arc<Node>) {
+        self.hash = hash;
+        self.bare = bare;
+        self.len = key.len() as u32;
+        match self.short.0.get_mut(..key.len()) {
+            Some(own) => {
+                own.copy_from_slice(key);
+                self.long = None;
+            }
+            None => self.long = Some(key.into()),
+        }
+        self.node = Some(node);
+    }
+}
+
+/// Where the answer of a call is.
+#[derive(Clone, Copy)]
+enum Found {
+    /// In this slot, through the draws in `path`.
+    Slot(usize),
+    /// In `loose`, through the draws in `path`.
+    Loose,
+    /// The plan must run.
+    Run,
+}
+
+/// A routing result, borrowed: valid until the session's next call.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    rows: Rows<'a>,
+    invokers: &'a Arc<Invokers>,
+    outcome: Option<&'a Outcome>,
+    generation: u64,
+    emptied_by: Option<&'a Arc<str>>,
+}
+
+impl<'a> View<'a> {
+    /// How many invokers may serve the call.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// True when none may.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Their rows in the list, ascending.
+    #[inline]
+    pub fn rows(&self) -> Rows<'a> {
+        self.rows
+    }
+
+    /// The tag of the `n`-th.
+    #[inline]
+    pub fn tag_at(&self, n: usize) -> Option<u64> {
+        self.invokers.tag(self.rows.nth(n)?)
+    }
+
+    /// The tags as a borrowed array, when that takes no copy: memoised results of up to 4096 invokers, and whole
+    /// lists that were given tags. Otherwise use [`tags_into`](Self::tags_into).
+    #[inline]
+    pub fn tags(&self) -> Option<&'a [u64]> {
+        match (self.outcome, self.rows, self.invokers.tags()) {
+            (_, Rows::All(_), Some(tags)) => Some(tags),
+            (Some(outcome), ..) => outcome.tags(self.invokers),
+            _ => None,
+        }
+    }
+
+    /// Copies as many tags as fit and answers how many there are.
+    #[inline]
+    pub fn tags_into(&self, out: &mut [u64]) -> usize {
+        copy_tags(self.rows, self.invokers, out);
+        self.rows.len()
+    }
+
+    /// The list the rows belong to.
+    #[inline]
+    pub fn invokers(&self) -> &'a Arc<Invokers> {
+        self.invokers
+    }
+
+    /// Number of the world that answered.
+    #[inline]
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The router that left nothing; `None` when something is left or there was nothing to begin with.
+    #[inline]
+    pub fn emptied_by(&self) -> Option<&'a str> {
+        self.emptied_by.map(|name| &**name)
+    }
+}
+
+impl fmt::Debug for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "View({} of {})", self.len(), self.invokers.len())
+    }
+}
+
+impl Chain {
+    /// A session of the calling thread, with a random stream of its own.
+    pub fn session(&self) -> Session {
+        Session {
+            chain: Arc::clone(&self.shared),
+            plan: None,
+            generation: u64::MAX,
+            owner: AtomicUsize::new(thread::token()),
+            seed: hash::seed(),
+            slots: (0..SLOTS).map(|_| Slot::default()).collect(),
+            used: 0,
+            stream: self.shared.random.stream(),
+            facts: Facts::default(),
+            scratch: Scratch::default(),
+            key: Vec::new(),
+            path: ArrayVec::new(),
+            loose: None,
+            _live: Live::new(Kind::Session),
+        }
+    }
+}
+
+impl Session {
+    /// True when the calling thread owns the session. One load and one compare; may be called on any thread.
+    #[inline]
+    pub fn is_mine(&self) -> bool {
+        self.owner.load(Ordering::Relaxed) == thread::token()
+    }
+
+    /// Makes the calling thread the owner. No other thread may be inside a call.
+    pub fn adopt(&self) {
+        self.owner.store(thread::token(), Ordering::Relaxed);
+    }
+
+    /// Lets go of the world the session pins, for a thread that will not route for a while.
+    pub fn idle(&mut self) {
+        self.forget();
+        self.plan = None;
+        self.generation = u64::MAX;
+    }
+
+    fn forget(&mut self) {
+        self.loose = None;
+        if self.used > 0 {
+            self.used = 0;
+            for slot in &mut self.slots {
+                if slot.node.take().is_some() {
+                    slot.hash = 0;
+                    slot.len = u32::MAX;
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn prepare(&mut self) -> Result<()> {
+        if !self.is_mine() {
+            return Err(Error::new(Status::E_BUSY, "the session belongs to another thread; adopt it first"));
+        }
+        if self.chain.generation.load(Ordering::Acquire) != self.generation {
+            self.renew();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn renew(&mut self) {
+        self.forget();
+        let plan = self.chain.current.load_full();
+        self.generation = plan.generation;
+        self.plan = Some(plan);
+    }
+
+    /// Routes a call: a borrowed view, no copy and, for a class of calls seen before, no allocation.
+    ///
+    /// # Errors
+    /// `E_BUSY` on another thread than the owner's; what a host router failed with.
+    #[inline]
+    pub fn route(&mut self, call: &Invocation<'_>) -> Result<View<'_>> {
+        self.prepare()?;
+        match self.find(call) {
+            Found::Slot(slot) => {
+                let node = self.slots.get(slot).and_then(|slot| slot.node.as_deref());
+                Ok(view_of(self.plan.as_deref(), node, &self.path))
+            }
+            Found::Loose => Ok(view_of(self.plan.as_deref(), self.loose.as_deref(), &self.path)),
+            Found::Run => self.run(call, None),
+        }
+    }
+
+    /// Routes a call under an availability mask: bit *n* = row *n* of the list may serve. The program runs; the memo
+    /// is not used, because a fall-back under a mask is not the mask of a fall-back.
+    ///
+    /// # Errors
+    /// As [`route`](Self::route), and `E_STATE` when the mask was made for another list than the current one.
+    pub fn route_masked<'s>(
+        &'s mut self,
+        call: &Invocation<'_>,
+        invokers: &Invokers,
+        mask: &'s Bits,
+    ) -> Result<View<'s>> {
+        self.prepare()?;
+        if self.plan.as_ref().is_none_or(|plan| plan.invokers.id() != invokers.id()) {
+            return Err(Error::new(Status::E_STATE, "the list has changed since the mask was made"));
+        }
+        self.run(call, Some(mask))
+    }
+
+    /// Routes many calls under one world and shows each result to `each`, with the call's position. What is a loop
+    /// for the caller crosses a boundary once.
+    ///
+    /// # Errors
+    /// The first error of any call; those before it have been shown.
+    pub fn route_many(
+        &mut self,
+        calls: &[Invocation<'_>],
+        mut each: impl FnMut(usize, View<'_>),
+    ) -> Result<()> {
+        self.prepare()?;
+        for (i, call) in calls.iter().enumerate() {
+            let view = match self.find(call) {
+                Found::Slot(slot) => {
+                    let node = self.slots.get(slot).and_then(|slot| slot.node.as_deref());
+                    view_of(self.plan.as_deref(), node, &self.path)
+                }
+                Found::Loose => view_of(self.plan.as_deref(), self.loose.as_deref(), &self.path),
+                Found::Run => self.run(call, None)?,
+            };
+            each(i, view);
+        }
+        Ok(())
+    }
+
+    /// The list of the world the session pins, the current one if it pins none.
+    ///
+    /// # Errors
+    /// `E_BUSY` on another thread than the owner's.
+    pub fn invokers(&mut self) -> Result<Arc<Invokers>> {
+        self.prepare()?;
+        Ok(self.plan.as_ref().map_or_else(Invokers::none, |plan| Arc::clone(&plan.invokers)))
+    }
+
+    /// The last result as a choice that pins its world by itself, for example to explain it.
+    pub fn choice(&mut self, call: &Invocation<'_>) -> Result<Choice> {
+        self.prepare()?;
+        let plan = self.plan.clone().unwrap_or_else(|| self.chain.current.load_full());
+        let stream = &mut self.stream;
+        choose(plan, call, None, &mut |bound| stream.below(bound))
+    }
+
+    /// The session's own random stream, for picks.
+    pub fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    #[inline(always)]
+    fn find(&mut self, call: &Invocation<'_>) -> Found {
+        let Some(plan) = self.plan.as_deref() else { return Found::Run };
+        let bare = plan.is_bare(call);
+        let key: &[u8] = if bare {
+            if plan.calls.reads().method || plan.calls.reads().raw_method {
+                call.effective_method()
+            } else {
+                b""
+            }
+        } else {
+            project(plan, call, &mut self.key);
+            &self.key
+        };
+        let hash = hash::bytes(self.seed, key) | 1;
+        let place = (hash >> 32) as usize % SLOTS;
+        for place in [place, place ^ 1] {
+            let Some(slot) = self.slots.get(place) else { continue };
+            if !slot.holds(hash, bare, key) {
+                continue;
+            }
+            match slot.node.as_deref().map(|node| &node.kind) {
+                Some(NodeKind::Rows(outcome)) if outcome.resume_at.is_none() => {
+                    self.path.clear();
+                    return Found::Slot(place);
+                }
+                Some(NodeKind::Draw { .. }) => {
+                    let found = self.draw(call, Some(place));
+                    return found;
+                }
+                _ => return Found::Run,
+            }
+        }
+        self.first_time(call, hash, bare, place)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn first_time(&mut self, call: &Invocation<'_>, hash: u64, bare: bool, place: usize) -> Found {
+        let Some(plan) = self.plan.as_deref() else { return Found::Run };
+        if plan.memo.is_off() {
+            return Found::Run;
+        }
+        plan.facts(call, &mut self.facts);
+        let Some(node) = plan.node(&self.facts, &mut self.scratch) else { return Found::Run };
+        if bare && let Some(slot) = plan.quick_slot(call) {
+            let _ = slot.set(Arc::clone(&node));
+        }
+        let key: &[u8] = if bare {
+            if plan.calls.reads().method || plan.calls.reads().raw_method {
+                call.effective_method()
+            } else {
+                b""
+            }
+        } else {
+            &self.key
+        };
+        let in_slot = if key.len() <= LONGEST {
+            // Of the two places the one that is free, else the first: it is then the older.
+            let taken = |at: usize| self.slots.get(at).is_some_and(|slot| slot.node.is_some());
+            let place = if taken(place) && !taken(place ^ 1) { place ^ 1 } else { place };
+            if let Some(slot) = self.slots.get_mut(place) {
+                slot.fill(hash, bare, key, Arc::clone(&node));
+                self.used += 1;
+            }
+            Some(place)
+        } else {
+            None
+        };
+        match &node.kind {
+            NodeKind::Rows(outcome) if outcome.resume_at.is_some() => Found::Run,
+            NodeKind::Rows(_) => {
+                self.path.clear();
+                match in_slot {
+                    Some(place) => Found::Slot(place),
+                    None => {
+                        self.loose = Some(node);
+                        Found::Loose
+                    }
+                }
+            }
+            NodeKind::Draw { .. } => {
+                if in_slot.is_none() {
+                    self.loose = Some(node);
+                }
+                self.draw(call, in_slot)
+            }
+        }
+    }
+
+    /// Draws destinations from a node on; the path ends in rows, or the plan must run.
+    fn draw(&mut self, call: &Invocation<'_>, slot: Option<usize>) -> Found {
+        let Session { plan, slots, loose, stream, path, facts, scratch, .. } = self;
+        let (Some(plan), Some(root)) = (
+            plan.as_deref(),
+            match slot {
+                Some(at) => slots.get(at).and_then(|slot| slot.node.as_ref()),
+                None => loose.as_ref(),
+            },
+        ) else {
+            return Found::Run;
+        };
+        path.clear();
+        let mut node: &Node = root;
+        loop {
+            match &node.kind {
+                NodeKind::Rows(outcome) if outcome.resume_at.is_some() => return Found::Run,
+                NodeKind::Rows(_) => return slot.map_or(Found::Loose, Found::Slot),
+                NodeKind::Draw { weights, total, hash_key, children } => {
+                    let number =
+                        draw_number(*total, hash_key.as_ref(), call, &mut |bound| stream.below(bound));
+                    let chosen = destination_of(weights.iter().copied(), number);
+                    if path.try_push(chosen as u32).is_err() {
+                        return Found::Run;
+                    }
+                    let Some(child) = children.get(chosen) else { return Found::Run };
+                    node = match child.get() {
+                        Some(child) => child,
+                        None => {
+                            plan.facts(call, facts);
+                            let Some(made) = plan.compute(facts, path, scratch) else { return Found::Run };
+                            child.get_or_init(|| made)
+                        }
+                    };
+                }
+            }
+        }
+    }
+
+    /// Runs the plan into the session's buffers.
+    fn run<'s>(&'s mut self, call: &Invocation<'_>, mask: Option<&'s Bits>) -> Result<View<'s>> {
+        let Session { plan, facts, scratch, stream, .. } = self;
+        let Some(plan) = plan.as_deref() else { return Err(Error::bare(Status::E_STATE)) };
+        plan.facts(call, facts);
+        let mut random = |bound| stream.below(bound);
+        let mut machine = Machine::new(plan, facts, scratch, mask);
+        let _ = machine.run(0, &mut Draws::Live(&mut random, call));
+        let mut emptied_by = machine.emptied_by();
+        let resume_at = machine.resume_at();
+        let place = machine.place();
+        if resume_at.is_some() {
+            let outcome = machine.outcome();
+            rows_into(outcome.rows(), &mut scratch.list);
+            emptied_by = go_on(plan, call, facts, scratch, &mut random, resume_at, emptied_by)?;
+        }
+        let rows = match place {
+            _ if resume_at.is_some() => Rows::List(&scratch.list),
+            Place::All => Rows::All(plan.invokers.len()),
+            Place::Set(set) => match set.form() {
+                Form::None => Rows::List(&[]),
+                Form::All => Rows::All(set.rows()),
+                Form::Sparse(list) => Rows::List(list),
+                Form::Dense(bits) => Rows::Dense(bits, set.count(), &[]),
+            },
+            Place::Mask(bits) => Rows::Dense(bits, bits.count(), &[]),
+            Place::Front => Rows::Dense(&scratch.front, scratch.front.count(), &[]),
+            Place::List => Rows::List(&scratch.list),
+            Place::Empty => Rows::List(&[]),
+        };
+        Ok(View {
+            rows,
+            invokers: &plan.invokers,
+            outcome: None,
+            generation: plan.generation,
+            emptied_by: plan.stage_name(emptied_by).filter(|_| rows.is_empty()),
+        })
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Session(generation {})", self.generation)
+    }
+}
+
+/// Writes what rules look at of a call: lengths first, so that no two calls write the same.
+fn project(plan: &Plan, call: &Invocation<'_>, key: &mut Vec<u8>) {
+    let reads = plan.calls.reads();
+    key.clear();
+    let mut put = |mark: u16, value: &[u8]| {
+        key.extend_from_slice(&mark.to_le_bytes());
+        key.extend_from_slice(&(value.len() as u32).to_le_bytes());
+        key.extend_from_slice(value);
+    };
+    if reads.method {
+        put(0, call.effective_method());
+    }
+    if reads.raw_method {
+        put(1, call.method);
+    }
+    for (at, name) in reads.attachments.iter().enumerate() {
+        if let Some(value) = call.attachment(name) {
+            put(2 + at as u16 * 2, value);
+        }
+    }
+    for index in &reads.arguments {
+        match call.arguments.get(*index as usize) {
+            None => {}
+            Some(None) => put(3, &index.to_le_bytes()),
+            Some(Some(value)) => {
+                put(5, &index.to_le_bytes());
+                put(7, value);
+            }
+        }
+    }
+}
+
+/// Follows drawn destinations to the rows.
+#[inline(always)]
+fn view_of<'a>(plan: Option<&'a Plan>, root: Option<&'a Node>, path: &[u32]) -> View<'a> {
+    let mut node = root;
+    for chosen in path {
+        node = match node.map(|node| &node.kind) {
+            Some(NodeKind::Draw { children, .. }) => {
+                children.get(*chosen as usize).and_then(|child| child.get()).map(|child| &**child)
+            }
+            _ => node,
+        };
+    }
+    match (plan, node.map(|node| &node.kind)) {
+        (Some(plan), Some(NodeKind::Rows(outcome))) => View {
+            rows: outcome.rows(),
+            invokers: &plan.invokers,
+            outcome: Some(outcome),
+            generation: plan.generation,
+            emptied_by: if outcome.emptied_by.is_some() { plan.stage_name(outcome.emptied_by) } else { None },
+        },
+        _ => {
+            View { rows: Rows::List(&[]), invokers: nobody(), outcome: None, generation: 0, emptied_by: None }
+        }
+    }
+}
+
+#[cold]
+fn nobody() -> &'static Arc<Invokers> {
+    static NOBODY: std::sync::LazyLock<Arc<Invokers>> = std::sync::LazyLock::new(Invokers::none);
+    &NOBODY
+}
