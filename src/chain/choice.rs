@@ -265,8 +265,8 @@ fn walk(
     loop {
         let next = match &node.kind {
             NodeKind::Rows(outcome) => return Some(outcome.resume_at.is_none()),
-            NodeKind::Draw { weights, total, hash_key, children } => {
-                let number = draw_number(*total, hash_key.as_ref(), call, random);
+            NodeKind::Draw { weights, total, hash_key, skewed, children } => {
+                let number = draw_number(*total, hash_key.as_ref(), *skewed, call, random);
                 let chosen = destination_of(weights.iter().copied(), number);
                 path.try_push(chosen as u32).ok()?;
                 let child = children.get(chosen)?;

@@ -28,6 +28,8 @@ pub(crate) enum NodeKind {
         total: u64,
         /// Draw by this property of the call.
         hash_key: Option<CallKey>,
+        /// [`Destinations::first_gains_one`](super::program::Destinations::first_gains_one).
+        skewed: bool,
         /// One per live destination.
         children: Box<[OnceLock<Arc<Node>>]>,
     },

@@ -10,7 +10,8 @@ use super::hash;
 use super::invocation::{Invocation, as_text};
 use super::live::{Kind, Live};
 use super::memo::{Memo, Node, NodeKind};
-use super::program::{CallKey, CallTest, Program, Step, Then};
+use super::program::{CallTest, Destinations, Program, Step, Then};
+use super::reference::requested_tag;
 use super::router::Router;
 use super::run::{Draws, Machine, Scratch};
 use super::snapshot::Invokers;
@@ -73,35 +74,39 @@ struct Quick {
     other: Option<OnceLock<Arc<Node>>>,
 }
 
-/// Tag facts: nothing asked for; asked for and nowhere; a set of the rule; a value of the column.
-pub(crate) const NO_TAG: u32 = 0;
-pub(crate) const UNKNOWN_TAG: u32 = 1;
-
-/// Decoded tag fact.
+/// What a call's tag is to a tag step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TagFact {
+    /// None is asked for.
     None,
+    /// Asked for, and nowhere.
     Unknown,
+    /// The tag that gets everybody.
+    Everyone,
+    /// This set of the rule.
     Set(u32),
+    /// This value of the column.
     Static(u32),
 }
 
 impl TagFact {
     fn encode(self) -> u32 {
         match self {
-            TagFact::None => NO_TAG,
-            TagFact::Unknown => UNKNOWN_TAG,
-            TagFact::Set(set) => set.saturating_mul(2).saturating_add(2),
-            TagFact::Static(value) => value.saturating_mul(2).saturating_add(3),
+            TagFact::None => 0,
+            TagFact::Unknown => 1,
+            TagFact::Everyone => 2,
+            TagFact::Set(set) => set.saturating_mul(2).saturating_add(4),
+            TagFact::Static(value) => value.saturating_mul(2).saturating_add(5),
         }
     }
 
     pub(crate) fn decode(code: u32) -> TagFact {
         match code {
-            NO_TAG => TagFact::None,
-            UNKNOWN_TAG => TagFact::Unknown,
-            code if code % 2 == 0 => TagFact::Set(code / 2 - 1),
-            code => TagFact::Static((code - 3) / 2),
+            0 => TagFact::None,
+            1 => TagFact::Unknown,
+            2 | 3 => TagFact::Everyone,
+            code if code % 2 == 0 => TagFact::Set(code / 2 - 2),
+            code => TagFact::Static((code - 5) / 2),
         }
     }
 }
@@ -166,13 +171,9 @@ impl Plan {
         match (compiled.program.steps.get(source.step), compiled.steps.get(source.step)) {
             (Some(Step::Tag(tag)), Some(CompiledStep::Tag(own))) => {
                 let insists = source.insists.holds(&facts.atoms);
-                let given = call.value(&tag.tag).filter(|value| tag.empty_is_tag || !value.is_empty());
-                let wanted = match given {
-                    Some(value) => Some(as_text(value)),
-                    None => tag.default_tag.as_deref().filter(|text| !text.is_empty()).map(Into::into),
-                };
-                let fact = match wanted {
+                let fact = match requested_tag(tag, call) {
                     None => TagFact::None,
+                    Some(wanted) if tag.everyone.as_deref() == Some(&*wanted) => TagFact::Everyone,
                     Some(wanted) => {
                         let set = own.rule.as_ref().and_then(|rule| rule.set_for(&wanted, insists));
                         match (set, self.invokers.value_id(&own.column, &wanted)) {
@@ -246,6 +247,7 @@ impl Plan {
                 total: draw.total(),
                 children: draw.weights.iter().map(|_| OnceLock::new()).collect(),
                 hash_key: draw.hash_key,
+                skewed: draw.skewed,
                 weights: draw.weights,
             },
             Ok(()) => {
@@ -289,12 +291,12 @@ impl Plan {
         self.stages.get(stage? as usize).map(|stage| &stage.name)
     }
 
-    /// The hash key of a destination step.
-    pub(crate) fn hash_key(&self, stage: u32, step: usize) -> Option<&CallKey> {
+    /// A destination step as the rule has it.
+    pub(crate) fn destinations(&self, stage: u32, step: usize) -> Option<&Destinations> {
         let StageBody::Program(compiled) = &self.stages.get(stage as usize)?.body else { return None };
         match compiled.program.steps.get(step)? {
             Step::Condition(condition) => match &condition.then {
-                Then::Destinations(destinations) => destinations.hash_key.as_ref(),
+                Then::Destinations(destinations) => Some(destinations),
                 _ => None,
             },
             _ => None,

@@ -279,10 +279,10 @@ impl<T: Table + ?Sized> Run<'_, '_, T> {
 }
 
 /// The tag a call asks for.
-pub(crate) fn requested_tag(tag: &Tag, call: &Invocation<'_>) -> Option<String> {
+pub(crate) fn requested_tag<'a>(tag: &'a Tag, call: &Invocation<'a>) -> Option<Cow<'a, str>> {
     match call.value(&tag.tag) {
-        Some(value) if !value.is_empty() => Some(as_text(value).into_owned()),
+        Some(value) if !value.is_empty() => Some(as_text(value)),
         Some(_) if tag.empty_is_no_tag => None,
-        _ => tag.default_tag.as_deref().filter(|text| !text.is_empty()).map(str::to_owned),
+        _ => tag.default_tag.as_deref().filter(|text| !text.is_empty()).map(Cow::Borrowed),
     }
 }

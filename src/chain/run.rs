@@ -52,6 +52,7 @@ pub(crate) enum Draws<'a> {
 pub(crate) struct NeedsDraw {
     pub(crate) weights: Box<[u32]>,
     pub(crate) hash_key: Option<CallKey>,
+    pub(crate) skewed: bool,
 }
 
 impl NeedsDraw {
@@ -64,13 +65,15 @@ impl NeedsDraw {
 pub(crate) fn draw_number(
     total: u64,
     hash_key: Option<&CallKey>,
+    skewed: bool,
     call: &Invocation<'_>,
     random: &mut dyn FnMut(u64) -> u64,
 ) -> u64 {
-    match hash_key.and_then(|key| call.value(key)) {
+    let number = match hash_key.and_then(|key| call.value(key)) {
         Some(value) => stable_hash(value) % total.max(1),
         None => random(total),
-    }
+    };
+    if skewed { number.saturating_sub(1) } else { number }
 }
 
 /// Where the rows are.
@@ -136,7 +139,7 @@ impl<'p, 's> Machine<'p, 's> {
     pub(crate) fn run(&mut self, first_stage: usize, draws: &mut Draws<'_>) -> Result<(), NeedsDraw> {
         let plan = self.plan;
         let facts = self.facts;
-        let first_step = plan.stages.get(first_stage).map_or(0, |stage| stage.first_step);
+        let first_step = plan.stages.get(first_stage).map_or(u32::MAX, |stage| stage.first_step);
         let mut firing = facts.steps.iter().skip_while(|step| **step < first_step).peekable();
         // Most stages have no firing step: the next one that has comes from the step list. Foreign routers have none
         // and must not be jumped over.
@@ -454,10 +457,13 @@ impl<'p, 's> Machine<'p, 's> {
             [_] => 0,
             _ => {
                 let weights = live.iter().map(|one| one.weight);
-                let hash_key = self.plan.hash_key(stage, place);
+                let rule = self.plan.destinations(stage, place);
+                let hash_key = rule.and_then(|rule| rule.hash_key.as_ref());
+                let skewed = rule.is_some_and(|rule| rule.first_gains_one);
                 let chosen = match draws {
                     Draws::Live(random, call) => {
-                        let number = draw_number(draw_total(weights.clone()), hash_key, call, &mut **random);
+                        let number =
+                            draw_number(draw_total(weights.clone()), hash_key, skewed, call, &mut **random);
                         destination_of(weights, number)
                     }
                     Draws::Path(path) => match path.get(self.scratch.drawn.len()) {
@@ -466,6 +472,7 @@ impl<'p, 's> Machine<'p, 's> {
                             return Err(NeedsDraw {
                                 weights: weights.collect(),
                                 hash_key: hash_key.cloned(),
+                                skewed,
                             });
                         }
                     },
@@ -486,6 +493,7 @@ impl<'p, 's> Machine<'p, 's> {
         let (fact, insists) = (TagFact::decode(value(0)), value(1) != 0);
         let Some(rule) = &tag.rule else {
             let carrying = match fact {
+                TagFact::Everyone => return,
                 TagFact::None => return self.push(&tag.untagged.set, true, stage),
                 TagFact::Static(value) => tag.carrying(&self.plan.invokers, value),
                 _ => None,
@@ -494,6 +502,7 @@ impl<'p, 's> Machine<'p, 's> {
         };
         let unknown_stands = insists || rule.force && rule.force_unknown;
         match fact {
+            TagFact::Everyone => {}
             TagFact::None => self.push(&rule.without_tag.set, true, stage),
             TagFact::Set(set) => {
                 if let Some(set) = rule.sets.get(set as usize) {

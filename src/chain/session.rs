@@ -104,6 +104,8 @@ enum Found {
     Slot(usize),
     /// In `loose`, through the draws in `path`.
     Loose,
+    /// In this slot or `loose`, through the draws in `path`; foreign routers follow.
+    Foreign(Option<usize>),
     /// The plan must run.
     Run,
 }
@@ -272,6 +274,7 @@ impl Session {
                 Ok(view_of(self.plan.as_deref(), node, &self.path))
             }
             Found::Loose => Ok(view_of(self.plan.as_deref(), self.loose.as_deref(), &self.path)),
+            Found::Foreign(slot) => self.foreign(call, slot),
             Found::Run => self.run(call, None),
         }
     }
@@ -312,6 +315,7 @@ impl Session {
                     view_of(self.plan.as_deref(), node, &self.path)
                 }
                 Found::Loose => view_of(self.plan.as_deref(), self.loose.as_deref(), &self.path),
+                Found::Foreign(slot) => self.foreign(call, slot)?,
                 Found::Run => self.run(call, None)?,
             };
             each(i, view);
@@ -363,15 +367,13 @@ impl Session {
                 continue;
             }
             match slot.node.as_deref().map(|node| &node.kind) {
-                Some(NodeKind::Rows(outcome)) if outcome.resume_at.is_none() => {
+                Some(NodeKind::Rows(outcome)) => {
+                    let foreign = outcome.resume_at.is_some();
                     self.path.clear();
-                    return Found::Slot(place);
+                    return if foreign { Found::Foreign(Some(place)) } else { Found::Slot(place) };
                 }
-                Some(NodeKind::Draw { .. }) => {
-                    let found = self.draw(call, Some(place));
-                    return found;
-                }
-                _ => return Found::Run,
+                Some(NodeKind::Draw { .. }) => return self.draw(call, Some(place)),
+                None => return Found::Run,
             }
         }
         self.first_time(call, hash, bare, place)
@@ -410,24 +412,19 @@ impl Session {
         } else {
             None
         };
-        match &node.kind {
-            NodeKind::Rows(outcome) if outcome.resume_at.is_some() => Found::Run,
-            NodeKind::Rows(_) => {
-                self.path.clear();
-                match in_slot {
-                    Some(place) => Found::Slot(place),
-                    None => {
-                        self.loose = Some(node);
-                        Found::Loose
-                    }
-                }
-            }
-            NodeKind::Draw { .. } => {
-                if in_slot.is_none() {
-                    self.loose = Some(node);
-                }
-                self.draw(call, in_slot)
-            }
+        let (is_draw, foreign) = match &node.kind {
+            NodeKind::Rows(outcome) => (false, outcome.resume_at.is_some()),
+            NodeKind::Draw { .. } => (true, false),
+        };
+        self.path.clear();
+        if in_slot.is_none() {
+            self.loose = Some(node);
+        }
+        match in_slot {
+            slot if is_draw => self.draw(call, slot),
+            slot if foreign => Found::Foreign(slot),
+            Some(place) => Found::Slot(place),
+            None => Found::Loose,
         }
     }
 
@@ -447,11 +444,12 @@ impl Session {
         let mut node: &Node = root;
         loop {
             match &node.kind {
-                NodeKind::Rows(outcome) if outcome.resume_at.is_some() => return Found::Run,
+                NodeKind::Rows(outcome) if outcome.resume_at.is_some() => return Found::Foreign(slot),
                 NodeKind::Rows(_) => return slot.map_or(Found::Loose, Found::Slot),
-                NodeKind::Draw { weights, total, hash_key, children } => {
-                    let number =
-                        draw_number(*total, hash_key.as_ref(), call, &mut |bound| stream.below(bound));
+                NodeKind::Draw { weights, total, hash_key, skewed, children } => {
+                    let number = draw_number(*total, hash_key.as_ref(), *skewed, call, &mut |bound| {
+                        stream.below(bound)
+                    });
                     let chosen = destination_of(weights.iter().copied(), number);
                     if path.try_push(chosen as u32).is_err() {
                         return Found::Run;
@@ -468,6 +466,33 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Goes on from a memoised result with the foreign routers behind it.
+    fn foreign(&mut self, call: &Invocation<'_>, slot: Option<usize>) -> Result<View<'_>> {
+        let Session { plan, slots, loose, facts, scratch, stream, path, .. } = self;
+        let Some(plan) = plan.as_deref() else { return Err(Error::bare(Status::E_STATE)) };
+        let root = match slot {
+            Some(at) => slots.get(at).and_then(|slot| slot.node.as_deref()),
+            None => loose.as_deref(),
+        };
+        let memoised = view_of(Some(plan), root, path);
+        let Some(outcome) = memoised.outcome else { return Err(Error::bare(Status::E_STATE)) };
+        plan.facts(call, facts);
+        rows_into(outcome.rows(), &mut scratch.list);
+        scratch.drawn.clear();
+        scratch.drawn.extend(path.iter().copied());
+        let mut random = |bound| stream.below(bound);
+        let emptied_by =
+            go_on(plan, call, facts, scratch, &mut random, outcome.resume_at, outcome.emptied_by)?;
+        let rows = Rows::List(&scratch.list);
+        Ok(View {
+            rows,
+            invokers: &plan.invokers,
+            outcome: None,
+            generation: plan.generation,
+            emptied_by: plan.stage_name(emptied_by).filter(|_| rows.is_empty()),
+        })
     }
 
     /// Runs the plan into the session's buffers.
