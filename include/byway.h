@@ -135,9 +135,124 @@
 #define BYWAY_INVOKERS_KEEP_URLS 1
 
 /**
+ * byway's own reading: Dubbo Java 3.3 for well-formed rules, right where it is plainly wrong.
+ */
+#define BYWAY_DIALECT_BYWAY 0
+
+/**
+ * Exactly as Dubbo Java 3.3.
+ */
+#define BYWAY_DIALECT_DUBBO_3 1
+
+/**
+ * Exactly as Dubbo Java 2.7.
+ */
+#define BYWAY_DIALECT_DUBBO_2_7 2
+
+/**
+ * Exactly as dubbo-go 3.3.
+ */
+#define BYWAY_DIALECT_DUBBO_GO 3
+
+/**
+ * Conditions of a service, application or provider application: `.condition-router`.
+ */
+#define BYWAY_RULE_CONDITION 0
+
+/**
+ * Tags of a provider application: `.tag-router`.
+ */
+#define BYWAY_RULE_TAG 1
+
+/**
+ * Affinity of a service or provider application: `.affinity-router`.
+ */
+#define BYWAY_RULE_AFFINITY 2
+
+/**
+ * Every chain made from now on has the router, unless its `router=` takes it away (`-name`, `-default`).
+ */
+#define BYWAY_ROUTER_EVERY_CHAIN 1
+
+/**
+ * Every chain made from now on has the router if its `router=` names it.
+ */
+#define BYWAY_ROUTER_BY_NAME 2
+
+/**
+ * An empty list does not end the chain: later routers still see it.
+ */
+#define BYWAY_CHAIN_RUN_ON 1
+
+/**
+ * An empty list ends the chain, whatever the dialect does.
+ */
+#define BYWAY_CHAIN_FAIL_FAST 2
+
+/**
+ * Results are not memoised.
+ */
+#define BYWAY_CHAIN_NO_MEMO 4
+
+/**
+ * Weighted random.
+ */
+#define BYWAY_BALANCE_RANDOM 1
+
+/**
+ * Smooth weighted round robin.
+ */
+#define BYWAY_BALANCE_ROUND_ROBIN 2
+
+/**
+ * Fewest calls in flight.
+ */
+#define BYWAY_BALANCE_LEAST_ACTIVE 3
+
+/**
+ * Shortest response time.
+ */
+#define BYWAY_BALANCE_SHORTEST_RESPONSE 4
+
+/**
+ * Same arguments, same provider.
+ */
+#define BYWAY_BALANCE_CONSISTENT_HASH 5
+
+/**
+ * Of two at random the one with the lower load.
+ */
+#define BYWAY_BALANCE_P2C 6
+
+/**
+ * Stay with the provider picked last as long as it can serve.
+ */
+#define BYWAY_PICK_STICKY 1
+
+/**
+ * Do not, whatever the providers' `sticky` says.
+ */
+#define BYWAY_PICK_NOT_STICKY 2
+
+/**
  * The call a callback serves. Only valid until the callback returns.
  */
 typedef struct byway_call byway_call;
+
+/**
+ * Routers over one provider list for one consumer. Rules and lists change while calls are routed: a call sees one
+ * world, and readers never wait for writers.
+ */
+typedef struct byway_chain byway_chain;
+
+/**
+ * A routing result: the providers that may serve a call, by the host's tags and in list order. Immutable.
+ *
+ * One from `byway_chain_route` is the caller's, pins the list it was chosen from and is ended with
+ * `byway_choice_free`. One from `byway_session_route` is lent: it shows that session's last result, on its thread,
+ * until the session's next call; freeing it does nothing.
+ */
+typedef struct byway_choice byway_choice;
 
 /**
  * Holds what must be remembered between calls: failed routes, rules, counters, callbacks. Made once per client.
@@ -176,6 +291,20 @@ typedef struct byway_invokers_builder byway_invokers_builder;
  * share one; every selector, dial, listener and source may name its own.
  */
 typedef struct byway_queue byway_queue;
+
+/**
+ * A host's own router. A chain asks it for every call, after the routers of smaller priority.
+ */
+typedef struct byway_router byway_router;
+
+/**
+ * Routes calls of one chain on one thread. Pins the world (list and rules) it used last, so that a result is a
+ * borrowed view.
+ *
+ * Threads: belongs to the thread that made it until another one calls `byway_session_adopt`; elsewhere
+ * `BYWAY_E_BUSY`. `byway_session_free` is legal from any thread.
+ */
+typedef struct byway_session byway_session;
 
 /**
  * A text made for the caller: an explanation, an export. Free with `byway_text_free`.
@@ -314,6 +443,14 @@ typedef struct byway_engine_options {
      * `BYWAY_COMMIT_*`.
      */
     int32_t commit_failures;
+    /**
+     * `BYWAY_DIALECT_*`: whose reading of rules is wanted where a chain does not say.
+     */
+    int32_t dialect;
+    /**
+     * 0.
+     */
+    int32_t reserved;
 } byway_engine_options;
 
 /**
@@ -334,6 +471,190 @@ typedef struct byway_invokers_callbacks {
      */
     byway_destroy destroy;
 } byway_invokers_callbacks;
+
+/**
+ * One question to a host's router. Only valid until the callback returns.
+ */
+typedef struct byway_router_request {
+    /**
+     * `sizeof(byway_router_request)` of the library.
+     */
+    size_t struct_size;
+    /**
+     * Tags of the providers that came in, in list order. NULL when there are none.
+     */
+    const uint64_t *tags;
+    /**
+     * How many.
+     */
+    size_t count;
+    /**
+     * Where to write which of them stay: `keep[i]` 1 = `tags[i]` stays, 0 = it goes. All 0 on entry.
+     */
+    uint8_t *keep;
+    /**
+     * Method that is meant.
+     */
+    struct byway_str method;
+    /**
+     * The call, for the `byway_router_request_*` functions. Opaque.
+     */
+    const void *context;
+    /**
+     * 1 when an explanation is made: nothing is sent anywhere with the answer, and no counter should move.
+     */
+    int32_t explaining;
+    /**
+     * 0.
+     */
+    int32_t reserved;
+} byway_router_request;
+
+/**
+ * A host's router.
+ */
+typedef struct byway_router_callbacks {
+    /**
+     * `sizeof(byway_router_callbacks)`.
+     */
+    size_t struct_size;
+    /**
+     * First argument of the functions.
+     */
+    void *user_data;
+    /**
+     * Runs once when the set is no longer in use. May be NULL.
+     */
+    byway_destroy destroy;
+    /**
+     * Decides which providers stay. `BYWAY_OK`: those marked in `request->keep`, possibly none. `BYWAY_PASS`: all.
+     * Negative: the route call fails with it. Runs on the routing thread and must not block.
+     */
+    byway_status (*route)(void *user_data,
+                          const struct byway_router_request *request,
+                          const struct byway_call *call);
+} byway_router_callbacks;
+
+/**
+ * How a chain differs from what its engine says. Start from `BYWAY_CHAIN_OPTIONS_INIT` or
+ * `byway_chain_options_init`.
+ */
+typedef struct byway_chain_options {
+    /**
+     * `sizeof(byway_chain_options)`.
+     */
+    size_t struct_size;
+    /**
+     * `BYWAY_DIALECT_*`; -1 means the engine's.
+     */
+    int32_t dialect;
+    /**
+     * `BYWAY_CHAIN_*` or 0.
+     */
+    uint32_t flags;
+    /**
+     * Bytes of memoised results one world may keep; 0 means 32 MiB.
+     */
+    uint64_t memo_bytes;
+} byway_chain_options;
+
+/**
+ * What is asked of a pick. Start from `BYWAY_PICK_OPTIONS_INIT` or `byway_pick_options_init`.
+ */
+typedef struct byway_pick_options {
+    /**
+     * `sizeof(byway_pick_options)`.
+     */
+    size_t struct_size;
+    /**
+     * `BYWAY_BALANCE_*`; 0 means what the providers' `loadbalance` says, random otherwise.
+     */
+    int32_t balance;
+    /**
+     * `BYWAY_PICK_*` or 0.
+     */
+    uint32_t flags;
+    /**
+     * One bit a row of the list, lowest bit of the first word first: 1 = can be called. NULL: all can.
+     */
+    const uint64_t *available;
+    /**
+     * Words in `available`; rows behind them count as unavailable.
+     */
+    size_t available_words;
+    /**
+     * `byway_invokers_generation` of the list the rows belong to.
+     */
+    uint64_t available_list;
+    /**
+     * Tags tried before, for a retry. NULL: none.
+     */
+    const uint64_t *exclude;
+    /**
+     * How many.
+     */
+    size_t exclude_count;
+} byway_pick_options;
+
+/**
+ * How a picked call went. Start from `BYWAY_CALL_RESULT_INIT` or `byway_call_result_init`.
+ */
+typedef struct byway_call_result {
+    /**
+     * `sizeof(byway_call_result)`.
+     */
+    size_t struct_size;
+    /**
+     * 1: answered without a failure.
+     */
+    int32_t ok;
+    /**
+     * 1: the provider reported about itself, the fields below are set.
+     */
+    int32_t has_report;
+    /**
+     * Length of the call in nanoseconds; -1 = from pick to now.
+     */
+    int64_t latency_ns;
+    /**
+     * The provider's wall clock in milliseconds (Dubbo's `curTime`).
+     */
+    int64_t report_time_ms;
+    /**
+     * Its CPU load, on any scale all providers share (Dubbo's `load`).
+     */
+    double report_load;
+    /**
+     * Its own measure of the response time in milliseconds (Dubbo's `rt`).
+     */
+    double report_latency_ms;
+} byway_call_result;
+
+/**
+ * The provider picked.
+ */
+typedef struct byway_picked {
+    /**
+     * Its tag.
+     */
+    uint64_t tag;
+    /**
+     * For `byway_chain_pick_end`; 0 when nothing needs to be ended.
+     */
+    uint64_t ticket;
+    /**
+     * Its row in the list.
+     */
+    uint64_t row;
+    /**
+     * 0 when nothing better than an unavailable provider was left, else 1.
+     */
+    int32_t available;
+    /**
+     * 0.
+     */
+    int32_t reserved;
+} byway_picked;
 
 /**
  * The call did what it says.
@@ -1146,6 +1467,405 @@ byway_status byway_invocation_set_attachments(struct byway_invocation *self,
  */
 BYWAY_API void byway_invocation_free(struct byway_invocation *self);
 
+/**
+ * Sets the text of the rule with this key, whether or not a chain wants it yet. When the call returns, every chain
+ * that wants the key routes by it; routes running meanwhile see the world before or after, never a mixture.
+ *
+ * Errors: `BYWAY_E_NOT_FOUND` when no kind of rule has such keys; otherwise why the text was refused, with line and
+ * column. A refused text leaves the last good rule in force (unless the dialect drops it).
+ */
+BYWAY_API
+byway_status byway_engine_set_rule(struct byway_engine *self,
+                                   const char *key,
+                                   size_t key_len,
+                                   const char *text,
+                                   size_t text_len,
+                                   struct byway_error **err);
+
+/**
+ * Removes the rule with this key from every chain.
+ *
+ * Errors: `BYWAY_E_NOT_FOUND` when there is none.
+ */
+BYWAY_API
+byway_status byway_engine_remove_rule(struct byway_engine *self,
+                                      const char *key,
+                                      size_t key_len,
+                                      struct byway_error **err);
+
+/**
+ * The key under which a configuration centre holds a rule of this kind (`BYWAY_RULE_*`) for a service:
+ * `interface:[version]:[group]` and the kind's suffix. `version` and `group` may be empty. With an `application` and
+ * no `interface` it is the application's key.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_ENUM`; `BYWAY_E_ARGUMENT` when neither or both are given, or for tag rules of a service.
+ */
+BYWAY_API
+byway_status byway_rule_key(int32_t dialect,
+                            int32_t kind,
+                            const char *application,
+                            size_t application_len,
+                            const char *interface,
+                            size_t interface_len,
+                            const char *version,
+                            size_t version_len,
+                            const char *group,
+                            size_t group_len,
+                            struct byway_text **out,
+                            struct byway_error **err);
+
+/**
+ * Makes a router. `name` is what `router=` lists, explanations and errors call it; routers run in ascending
+ * `priority`, equal ones in the order they were added. `flags`: 0 (only chains it is added to),
+ * `BYWAY_ROUTER_EVERY_CHAIN` or `BYWAY_ROUTER_BY_NAME`, for as long as the handle lives.
+ *
+ * Ownership: the caller owns one reference; chains that use it keep it. The set is taken over, also when the call
+ * fails.
+ * Errors: `BYWAY_E_ARGUMENT` for an unusable name, `BYWAY_E_DUPLICATE` for a taken one.
+ */
+BYWAY_API
+byway_status byway_router_new(struct byway_engine *engine,
+                              const char *name,
+                              size_t name_len,
+                              int64_t priority,
+                              uint32_t flags,
+                              const struct byway_router_callbacks *callbacks,
+                              struct byway_router **out,
+                              struct byway_error **err);
+
+/**
+ * One more reference; returns its argument, NULL for what is not a live router.
+ */
+BYWAY_API struct byway_router *byway_router_retain(struct byway_router *self);
+
+/**
+ * One reference less. Chains that use the router keep it. NULL is fine.
+ */
+BYWAY_API void byway_router_release(struct byway_router *self);
+
+/**
+ * An attachment of the call a router is asked about. The text may lack a NUL behind it.
+ *
+ * Ownership: borrowed, valid until the callback returns.
+ * Errors: `BYWAY_E_NOT_FOUND` when the call has no such attachment.
+ */
+BYWAY_API
+byway_status byway_router_request_attachment(const struct byway_router_request *request,
+                                             const char *key,
+                                             size_t key_len,
+                                             struct byway_str *out);
+
+/**
+ * An argument of the call a router is asked about, by its text; `{NULL, 0}` for a null argument. The text may lack a
+ * NUL behind it.
+ *
+ * Ownership: borrowed, valid until the callback returns.
+ * Errors: `BYWAY_E_NOT_FOUND` behind the last one.
+ */
+BYWAY_API
+byway_status byway_router_request_argument(const struct byway_router_request *request,
+                                           size_t index,
+                                           struct byway_str *out);
+
+/**
+ * How many providers may serve the call; 0 for what is not a live choice.
+ */
+BYWAY_API size_t byway_choice_len(const struct byway_choice *self);
+
+/**
+ * The tag of one of them, in list order, from 0.
+ *
+ * Errors: `BYWAY_E_NOT_FOUND` past the end.
+ */
+BYWAY_API
+byway_status byway_choice_tag_at(const struct byway_choice *self,
+                                 size_t index,
+                                 uint64_t *tag);
+
+/**
+ * Copies the tags, in list order: as many as fit into `cap`, and how many there are into `*total`. `(NULL, 0)`
+ * counts.
+ */
+BYWAY_API
+byway_status byway_choice_tags(const struct byway_choice *self,
+                               uint64_t *tags,
+                               size_t cap,
+                               size_t *total);
+
+/**
+ * Number of the world (list and rules) that answered; grows with every change of its chain.
+ */
+BYWAY_API uint64_t byway_choice_generation(const struct byway_choice *self);
+
+/**
+ * Name of the router that left no provider.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_DONE` and no text when there are providers, or were none to begin with.
+ */
+BYWAY_API
+byway_status byway_choice_emptied_by(const struct byway_choice *self,
+                                     struct byway_text **out,
+                                     struct byway_error **err);
+
+/**
+ * Ends a choice from `byway_chain_route`. NULL is fine.
+ */
+BYWAY_API void byway_choice_free(struct byway_choice *self);
+
+/**
+ * Sets every option to its default.
+ */
+BYWAY_API void byway_chain_options_init(struct byway_chain_options *options);
+
+/**
+ * Sets every option to its default.
+ */
+BYWAY_API void byway_pick_options_init(struct byway_pick_options *options);
+
+/**
+ * Sets every field to its default: a success whose length the engine measures, without a report.
+ */
+BYWAY_API void byway_call_result_init(struct byway_call_result *result);
+
+/**
+ * Makes a chain for a consumer URL (`consumer://host/interface?application=...`), with the built-in routers of its
+ * dialect and the engine's routers, without providers. It follows the engine's rules, also those set before.
+ * `options` may be NULL.
+ *
+ * Ownership: the caller owns one reference.
+ * Errors: `BYWAY_E_INVALID_URL`; `BYWAY_E_RULE` when the URL carries a static rule that is unusable.
+ */
+BYWAY_API
+byway_status byway_chain_new(struct byway_engine *engine,
+                             const char *consumer_url,
+                             size_t len,
+                             const struct byway_chain_options *options,
+                             struct byway_chain **out,
+                             struct byway_error **err);
+
+/**
+ * One more reference; returns its argument, NULL for what is not a live chain.
+ */
+BYWAY_API struct byway_chain *byway_chain_retain(struct byway_chain *self);
+
+/**
+ * One reference less. Sessions and choices keep what they need. NULL is fine.
+ */
+BYWAY_API void byway_chain_release(struct byway_chain *self);
+
+/**
+ * Gives the chain another provider list. When the call returns, calls route over it, under the rules in force then.
+ * `*generation` (may be NULL) gets the number of a world that has the list.
+ */
+BYWAY_API
+byway_status byway_chain_set_invokers(struct byway_chain *self,
+                                      struct byway_invokers *invokers,
+                                      uint64_t *generation,
+                                      struct byway_error **err);
+
+/**
+ * Adds a host's router. When the call returns, calls ask it.
+ *
+ * Errors: `BYWAY_E_DUPLICATE` when the chain has a router of its name.
+ */
+BYWAY_API
+byway_status byway_chain_add_router(struct byway_chain *self,
+                                    struct byway_router *router,
+                                    struct byway_error **err);
+
+/**
+ * Replaces the chain's static rules by those in `count` URLs: `condition://...?rule=...` or `route://...` with
+ * `router=condition`, as a registry notifies them. An `empty://` URL is skipped, so `count` 0 or an `empty://` alone
+ * takes all away.
+ *
+ * Errors: the first unusable URL, named by its index; nothing changes then.
+ */
+BYWAY_API
+byway_status byway_chain_set_rule_urls(struct byway_chain *self,
+                                       const struct byway_str *urls,
+                                       size_t count,
+                                       struct byway_error **err);
+
+/**
+ * Routes a call.
+ *
+ * Ownership: the caller owns the choice; free with `byway_choice_free`.
+ * Errors: what a host's router failed with. An empty result is no error, see `byway_choice_emptied_by`.
+ */
+BYWAY_API
+byway_status byway_chain_route(struct byway_chain *self,
+                               const struct byway_invocation *invocation,
+                               struct byway_choice **out,
+                               struct byway_error **err);
+
+/**
+ * Routes a call and copies the tags of the providers that may serve it, in list order: as many as fit into `cap`, and
+ * how many there are into `*total`. `(NULL, 0)` counts. `*generation` (may be NULL) gets the number of the world that
+ * answered.
+ *
+ * Errors: what a host's router failed with.
+ */
+BYWAY_API
+byway_status byway_chain_route_tags(struct byway_chain *self,
+                                    const struct byway_invocation *invocation,
+                                    uint64_t *tags,
+                                    size_t cap,
+                                    size_t *total,
+                                    uint64_t *generation,
+                                    struct byway_error **err);
+
+/**
+ * Routes `count` calls over one world. `totals[i]` gets how many providers may serve call `i`, and `tags + i * cap`
+ * as many of their tags as fit into `cap`. `tags` may be NULL with `cap` 0.
+ *
+ * Errors: what a host's router failed with, for the first call that failed; those before it have been answered.
+ */
+BYWAY_API
+byway_status byway_chain_route_many(struct byway_chain *self,
+                                    const struct byway_invocation *const *invocations,
+                                    size_t count,
+                                    uint64_t *tags,
+                                    size_t cap,
+                                    size_t *totals,
+                                    uint64_t *generation,
+                                    struct byway_error **err);
+
+/**
+ * Routes a call and picks one provider: the sticky one, else the load balance's choice, and if that was tried before
+ * or cannot be called, another one. `options` may be NULL.
+ *
+ * Errors: `BYWAY_E_NO_INVOKER`, naming the router that left nothing; `BYWAY_E_STATE` when `available` was noted for
+ * another list; `BYWAY_E_INVOKERS` when the providers name an unknown load balance or an unusable hash ring; what a
+ * host's router failed with.
+ */
+BYWAY_API
+byway_status byway_chain_pick(struct byway_chain *self,
+                              const struct byway_invocation *invocation,
+                              const struct byway_pick_options *options,
+                              struct byway_picked *out,
+                              struct byway_error **err);
+
+/**
+ * Ends a call picked through any chain of this engine, so that calls in flight and response times are known. `ok` 1 =
+ * answered without a failure; `latency_ns` negative = from pick to now. A ticket of 0, one ended before or one of a
+ * provider that is gone does no harm: `BYWAY_DONE`.
+ */
+BYWAY_API
+byway_status byway_chain_pick_end(struct byway_chain *self,
+                                  uint64_t ticket,
+                                  int32_t ok,
+                                  int64_t latency_ns);
+
+/**
+ * As `byway_chain_pick_end`, with what the provider reported about itself.
+ */
+BYWAY_API
+byway_status byway_chain_pick_end_with(struct byway_chain *self,
+                                       uint64_t ticket,
+                                       const struct byway_call_result *result,
+                                       struct byway_error **err);
+
+/**
+ * Keys of the rules the chain wants at the moment, one a line, in router order. They depend on the first provider's
+ * application.
+ *
+ * Ownership: the caller owns the text.
+ */
+BYWAY_API
+byway_status byway_chain_keys(struct byway_chain *self,
+                              struct byway_text **out,
+                              struct byway_error **err);
+
+/**
+ * How each router stands, as JSON: name, priority, key, revision, version, in force, last error with its place.
+ *
+ * Ownership: the caller owns the text.
+ */
+BYWAY_API
+byway_status byway_chain_status(struct byway_chain *self,
+                                struct byway_text **out,
+                                struct byway_error **err);
+
+/**
+ * Number of the current world; grows with every change of list, rules or routers. 0 for what is not a live chain.
+ */
+BYWAY_API
+uint64_t byway_chain_generation(const struct byway_chain *self);
+
+/**
+ * Gives a method name a number for `byway_invocation_set_method_id`. The same name has the same number in every chain
+ * of the process, for ever. Meant for the methods of an interface, not for names from the network.
+ *
+ * Errors: `BYWAY_E_ARGUMENT` for an empty or over-long name, `BYWAY_E_LIMIT` after 65 536 names.
+ */
+BYWAY_API
+byway_status byway_chain_intern_method(struct byway_chain *self,
+                                       const char *name,
+                                       size_t len,
+                                       uint32_t *method_id,
+                                       struct byway_error **err);
+
+/**
+ * Makes a session of the calling thread, with a random stream of its own.
+ *
+ * Ownership: the caller owns it; free with `byway_session_free`.
+ */
+BYWAY_API
+byway_status byway_session_new(struct byway_chain *chain,
+                               struct byway_session **out,
+                               struct byway_error **err);
+
+/**
+ * Routes a call. For a class of calls seen before this copies nothing, allocates nothing and takes no lock.
+ *
+ * Ownership: `*out` is borrowed and shows this result until the session's next call.
+ * Errors: `BYWAY_E_BUSY` on another thread; what a host's router failed with. An empty result is no error, see
+ * `byway_choice_emptied_by`.
+ */
+BYWAY_API
+byway_status byway_session_route(struct byway_session *self,
+                                 const struct byway_invocation *invocation,
+                                 const struct byway_choice **out,
+                                 struct byway_error **err);
+
+/**
+ * Routes a call and picks one provider. `options` may be NULL.
+ *
+ * Errors: `BYWAY_E_BUSY` on another thread; otherwise as `byway_chain_pick`.
+ */
+BYWAY_API
+byway_status byway_session_pick(struct byway_session *self,
+                                const struct byway_invocation *invocation,
+                                const struct byway_pick_options *options,
+                                struct byway_picked *out,
+                                struct byway_error **err);
+
+/**
+ * Makes the calling thread the owner.
+ *
+ * Errors: `BYWAY_E_BUSY` while the owner is inside a call.
+ */
+BYWAY_API byway_status byway_session_adopt(struct byway_session *self, struct byway_error **err);
+
+/**
+ * Lets go of the world the session pins, for a thread that will not route for a while. The lent choice shows nothing
+ * from then on; the next call pins the current world.
+ *
+ * Errors: `BYWAY_E_BUSY` on another thread.
+ */
+BYWAY_API
+byway_status byway_session_idle(struct byway_session *self,
+                                struct byway_error **err);
+
+/**
+ * Ends a session. NULL is fine.
+ *
+ * Threads: any; a call that is running ends first.
+ */
+BYWAY_API void byway_session_free(struct byway_session *self);
+
 /* Every field of each options struct at its default; equal to what the _init functions set. */
 #define BYWAY_QUEUE_OPTIONS_INIT \
     { sizeof(byway_queue_options), /* flags */ 0, /* capacity */ 0 }
@@ -1155,9 +1875,20 @@ BYWAY_API void byway_invocation_free(struct byway_invocation *self);
     { sizeof(byway_engine_options), /* queue */ NULL, /* seed */ 0, /* flags */ 0, \
       /* compat */ BYWAY_COMPAT_BYWAY, /* default_timeout_ms */ 0, /* postpone_for_ms */ -1, \
       /* postpone_at_most_ms */ -1, /* database_capacity */ 0, \
-      /* commit_failures */ BYWAY_COMMIT_ALWAYS }
+      /* commit_failures */ BYWAY_COMMIT_ALWAYS, /* dialect */ BYWAY_DIALECT_BYWAY, \
+      /* reserved */ 0 }
 #define BYWAY_INVOKERS_CALLBACKS_INIT \
     { sizeof(byway_invokers_callbacks), /* user_data */ NULL, /* destroy */ NULL }
+#define BYWAY_ROUTER_CALLBACKS_INIT \
+    { sizeof(byway_router_callbacks), /* user_data */ NULL, /* destroy */ NULL, /* route */ NULL }
+#define BYWAY_CHAIN_OPTIONS_INIT \
+    { sizeof(byway_chain_options), /* dialect */ -1, /* flags */ 0, /* memo_bytes */ 0 }
+#define BYWAY_PICK_OPTIONS_INIT \
+    { sizeof(byway_pick_options), /* balance */ 0, /* flags */ 0, /* available */ NULL, \
+      /* available_words */ 0, /* available_list */ 0, /* exclude */ NULL, /* exclude_count */ 0 }
+#define BYWAY_CALL_RESULT_INIT \
+    { sizeof(byway_call_result), /* ok */ 1, /* has_report */ 0, /* latency_ns */ -1, \
+      /* report_time_ms */ 0, /* report_load */ 0.0, /* report_latency_ms */ 0.0 }
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -199,7 +199,9 @@ fn every_export_is_one_call_of_a_guard() {
             let name: String = function.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             let body = function.split("{\n").nth(1).unwrap_or_default();
             let code = function.split("\n}\n").next().unwrap_or_default();
-            if code.contains("impl FnOnce") && (GUARDS.iter().any(|guard| body.contains(guard)) || body.contains("= read(")) {
+            if code.contains("impl FnOnce")
+                && (GUARDS.iter().any(|guard| body.contains(guard)) || body.contains("= read("))
+            {
                 wrappers.push(format!("{name}("));
             }
         }

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use super::compiled::Compiled;
 use super::live::{Kind, Live};
+use super::picking::{PickOptions, Picking};
 use super::plan::{Assembly, Plan, StageBody, StageSource};
 use super::program::{Lowering, Program, Rule};
 use super::router::{RouterSlot, SlotBody, select};
@@ -31,12 +32,21 @@ pub struct ChainOptions {
     pub routers: Vec<RouterSlot>,
     /// Bytes of memoised results one world may keep; 0 switches the memo off. Default 32 MiB.
     pub memo_bytes: usize,
+    /// What picks stand on.
+    pub picks: PickOptions,
 }
 
 impl ChainOptions {
     /// Options with the usual values.
     pub fn new(consumer: Url, routers: Vec<RouterSlot>) -> ChainOptions {
-        ChainOptions { consumer, dialect: 0, fail_fast: true, routers, memo_bytes: 32 << 20 }
+        ChainOptions {
+            consumer,
+            dialect: 0,
+            fail_fast: true,
+            routers,
+            memo_bytes: 32 << 20,
+            picks: PickOptions::default(),
+        }
     }
 }
 
@@ -64,6 +74,7 @@ pub(crate) struct Shared {
     pub(crate) random: Arc<RandomSource>,
     /// For calls without a session.
     pub(crate) stream: SharedStream,
+    pub(crate) picking: Arc<Picking>,
     _live: Live,
 }
 
@@ -110,7 +121,8 @@ pub struct RouterStatus {
 impl Chain {
     /// A chain without providers. It takes rules from `rules` at once and whenever they change.
     pub fn new(options: ChainOptions, rules: Arc<RuleStore>, random: Arc<RandomSource>) -> Chain {
-        let ChainOptions { consumer, dialect, fail_fast, routers, memo_bytes } = options;
+        let ChainOptions { consumer, dialect, fail_fast, routers, memo_bytes, picks } = options;
+        let picking = Arc::new(Picking::new(picks, &consumer));
         let slots = select(&routers, consumer.parameter("router"));
         let consumer = Arc::new(consumer);
         let invokers = Invokers::none();
@@ -121,6 +133,7 @@ impl Chain {
             fail_fast,
             stages: Vec::new(),
             memo_bytes,
+            picking: Arc::clone(&picking),
         });
         let stream = random.shared_stream();
         let shared = Arc::new(Shared {
@@ -143,6 +156,7 @@ impl Chain {
             memo_bytes,
             random,
             stream,
+            picking,
             _live: Live::new(Kind::Chain),
         });
         let weak: std::sync::Weak<Shared> = Arc::downgrade(&shared);
@@ -324,6 +338,7 @@ impl Shared {
             fail_fast: self.fail_fast,
             stages,
             memo_bytes: self.memo_bytes,
+            picking: Arc::clone(&self.picking),
         })
     }
 

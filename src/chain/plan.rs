@@ -10,12 +10,14 @@ use super::hash;
 use super::invocation::{Invocation, as_text};
 use super::live::{Kind, Live};
 use super::memo::{Memo, Node, NodeKind};
+use super::picking::Picking;
 use super::program::{CallTest, Destinations, Program, Step, Then};
 use super::reference::requested_tag;
 use super::router::Router;
 use super::run::{Draws, Machine, Scratch};
 use super::snapshot::Invokers;
 use super::url::Url;
+use crate::error::Result;
 
 /// What a plan is made of, in chain order.
 pub(crate) struct StageSource {
@@ -59,6 +61,9 @@ pub(crate) struct Plan {
     pub(crate) calls: CallIndex,
     values: Vec<ValueSource>,
     pub(crate) memo: Memo,
+    pub(crate) picking: Arc<Picking>,
+    /// What picks need to know of the list; made by the first one.
+    pub(crate) picks: OnceLock<Result<super::pick::Plan>>,
     quick: Quick,
     _live: Live,
 }
@@ -119,6 +124,7 @@ pub(crate) struct Assembly {
     pub(crate) fail_fast: bool,
     pub(crate) stages: Vec<StageSource>,
     pub(crate) memo_bytes: usize,
+    pub(crate) picking: Arc<Picking>,
 }
 
 impl Plan {
@@ -143,6 +149,8 @@ impl Plan {
             invokers: assembly.invokers,
             consumer: assembly.consumer,
             fail_fast: assembly.fail_fast,
+            picking: assembly.picking,
+            picks: OnceLock::new(),
             stages,
             steps,
             calls,

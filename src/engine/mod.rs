@@ -1,11 +1,13 @@
 //! Engine: composes runtime, route database, rules, chains and sources into the one thing a host holds.
 
 pub mod host;
+pub mod routing;
 mod shutdown;
 
 use crate::error::{Result, Status};
 use crate::net::compat::Compat;
 use crate::net::database::{Policy, RouteDatabase};
+use crate::rules::dialect::Dialect;
 use crate::runtime::clock::Clock;
 use crate::runtime::queue::Queue;
 use crate::runtime::random::RandomSource;
@@ -23,7 +25,9 @@ pub struct EngineOptions {
     /// Time as this engine sees it.
     pub clock: Clock,
     /// Where every random draw comes from.
-    pub random: RandomSource,
+    pub random: Arc<RandomSource>,
+    /// Whose reading of rules is wanted where a chain does not say.
+    pub dialect: Dialect,
     /// How long failed routes stay behind, and how many.
     pub database: Policy,
     /// Which behaviour the first half shows.
@@ -49,6 +53,7 @@ pub struct Engine {
     id: u64,
     options: EngineOptions,
     database: RouteDatabase,
+    routing: routing::Routing,
     state: AtomicU8,
     sets: HostSets,
     operations: Mutex<HashMap<u64, Weak<dyn Operation>>>,
@@ -66,6 +71,7 @@ impl Engine {
         Arc::new(Engine {
             id,
             database: RouteDatabase::new(options.database),
+            routing: routing::Routing::new(options.dialect),
             options,
             state: AtomicU8::new(OPEN),
             sets: HostSets::default(),
@@ -98,6 +104,12 @@ impl Engine {
     /// What failed before.
     pub fn database(&self) -> &RouteDatabase {
         &self.database
+    }
+
+    /// What the chains of this engine share.
+    #[inline]
+    pub fn routing(&self) -> &routing::Routing {
+        &self.routing
     }
 
     /// A number no other object of this engine has.

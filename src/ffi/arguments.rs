@@ -217,3 +217,18 @@ pub(crate) fn array<'a, T>(data: *const T, len: usize, name: &'static str) -> Re
     // SAFETY: aligned, in range, and the host promises `len` readable elements for the time of the call.
     Ok(unsafe { core::slice::from_raw_parts(data, len) })
 }
+
+/// A plain array to be filled; `(NULL, 0)` is no room.
+pub(crate) fn room<'a, T>(data: *mut T, cap: usize, name: &'static str) -> Result<&'a mut [T], Fail> {
+    if cap == 0 {
+        return Ok(&mut []);
+    }
+    if data.is_null() {
+        return Err(Fail::Parameter(Status::E_NULL, name));
+    }
+    if !data.is_aligned() || isize::try_from(cap.saturating_mul(size_of::<T>())).is_err() {
+        return Err(Fail::Parameter(Status::E_ARGUMENT, name));
+    }
+    // SAFETY: aligned, in range, and the host promises room for `cap` elements that nobody else uses meanwhile.
+    Ok(unsafe { core::slice::from_raw_parts_mut(data, cap) })
+}

@@ -1,6 +1,7 @@
 //! `byway_engine`: the one thing a host holds.
 
 use super::arguments::{self, Versioned, Wait};
+use super::chain::dialect_of;
 use super::error::byway_error;
 use super::guard::{self, Fail, call, call_or};
 use super::handle::{self, handle};
@@ -74,11 +75,15 @@ pub struct byway_engine_options {
     pub database_capacity: u32,
     /// `BYWAY_COMMIT_*`.
     pub commit_failures: i32,
+    /// `BYWAY_DIALECT_*`: whose reading of rules is wanted where a chain does not say.
+    pub dialect: i32,
+    /// 0.
+    pub reserved: i32,
 }
 
 // SAFETY: repr(C), size first, plain numbers and a pointer.
 unsafe impl Versioned for byway_engine_options {
-    const FIRST_SIZE: usize = 64;
+    const FIRST_SIZE: usize = 72;
     const INIT: Self = byway_engine_options {
         struct_size: size_of::<Self>(),
         queue: core::ptr::null_mut(),
@@ -90,6 +95,8 @@ unsafe impl Versioned for byway_engine_options {
         postpone_at_most_ms: -1,
         database_capacity: 0,
         commit_failures: BYWAY_COMMIT_ALWAYS,
+        dialect: 0,
+        reserved: 0,
     };
 }
 
@@ -104,6 +111,8 @@ pub(super) const LAYOUTS: &[Layout] = &[layout!(byway_engine_options {
     postpone_at_most_ms,
     database_capacity,
     commit_failures,
+    dialect,
+    reserved,
 })];
 
 /// Sets every option to its default.
@@ -160,10 +169,11 @@ fn engine_options(options: &byway_engine_options) -> Result<EngineOptions, Fail>
     Ok(EngineOptions {
         queue,
         clock: Clock::system(),
-        random: match options.seed {
+        random: Arc::new(match options.seed {
             0 => RandomSource::from_system(),
             seed => RandomSource::seeded(seed),
-        },
+        }),
+        dialect: dialect_of(options.dialect, "options.dialect")?,
         database: Policy {
             postpone_ms: span(options.postpone_for_ms, standard.postpone_ms, "options.postpone_for_ms")?,
             longest_ms: span(

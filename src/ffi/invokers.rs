@@ -4,7 +4,7 @@ use super::arguments::{self, Versioned, byway_str};
 use super::callbacks::{self, Callbacks, Set};
 use super::engine::byway_engine;
 use super::error::byway_error;
-use super::guard::{self, Fail, call, call_or, status_bare};
+use super::guard::{self, Fail, call, call_bare, call_or, status_bare};
 use super::handle::{self, handle};
 use super::library::{Layout, layout};
 use super::status::byway_status;
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn byway_invokers_release(self_: *mut byway_invokers) {
 /// Number of providers; 0 for what is not a live list.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_invokers_len(self_: *const byway_invokers) -> usize {
-    super::guard::call_bare(0, || Ok(handle::shared(self_, "self")?.0.len()))
+    call_bare(0, || Ok(handle::shared(self_, "self")?.0.len()))
 }
 
 /// The tag of a row.
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn byway_invokers_url(
 /// A number no other list of this process has; 0 for what is not a live list.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_invokers_generation(self_: *const byway_invokers) -> u64 {
-    super::guard::call_bare(0, || Ok(handle::shared(self_, "self")?.0.id()))
+    call_bare(0, || Ok(handle::shared(self_, "self")?.0.id()))
 }
 
 /// Starts a list. `base` may be NULL: a whole list; otherwise an update of that list, which stays as it is. What the

@@ -104,6 +104,8 @@ const LAYOUTS: &[&[Layout]] = &[
     super::queue::LAYOUTS,
     super::engine::LAYOUTS,
     super::invokers::LAYOUTS,
+    super::router::LAYOUTS,
+    super::chain::LAYOUTS,
 ];
 
 /// Layout of the struct with this index: its C name, size in bytes, and the offset of each field in order. A binding

@@ -19,11 +19,16 @@ mod guard;
 mod handle;
 
 pub mod call;
+pub mod chain;
+pub mod choice;
 pub mod engine;
 pub mod error;
 pub mod invocation;
 pub mod invokers;
 pub mod library;
 pub mod queue;
+pub mod router;
+pub mod rule;
+pub mod session;
 pub mod status;
 pub mod text;

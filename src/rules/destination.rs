@@ -62,7 +62,6 @@ pub struct RawCondition<'n> {
     pub to: Vec<RawDestination<'n>>,
     /// `hashKey`.
     pub hash_key: Option<&'n Node>,
-    offset: usize,
 }
 
 /// One destination as it stands in the text.
@@ -116,12 +115,7 @@ impl<'n> RawCondition<'n> {
             }
         }
         let hash_key = if extra.is_empty() { None } else { fields.scalar("hashKey", report)? };
-        Some(RawCondition { from, to, hash_key, offset: node.offset })
-    }
-
-    /// Where it begins.
-    pub fn offset(&self) -> usize {
-        self.offset
+        Some(RawCondition { from, to, hash_key })
     }
 
     /// Reads the `match` strings and weights.

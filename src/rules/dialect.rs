@@ -5,6 +5,7 @@
 //! field per point, one reason per field. No other file asks which dialect it is: it asks for a field.
 
 use super::RuleKind;
+use crate::chain::pick::Quirks;
 
 /// Whose reading of a rule is wanted. Numbers are fixed for ever.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -357,6 +358,10 @@ pub struct Table {
     pub service_key_filter: bool,
     /// Java 3 stops a chain at an empty list; Go and 2.7 run on.
     pub fail_fast: bool,
+    /// How one provider is picked. Java 3 draws without weights unless the first provider names one, a short cut
+    /// that lets providers of weight 0 be called; with weights of 0 alone Java's round robin stays with the first;
+    /// Go counts warm-up in seconds.
+    pub pick: Quirks,
 }
 
 const BYWAY: Table = Table {
@@ -419,6 +424,11 @@ const BYWAY: Table = Table {
     static_order: 0,
     service_key_filter: false,
     fail_fast: true,
+    pick: Quirks {
+        first_decides_about_weights: false,
+        zero_weights_keep_first: false,
+        warmup_in_seconds: false,
+    },
 };
 
 const DUBBO_3: Table = Table {
@@ -442,6 +452,11 @@ const DUBBO_3: Table = Table {
     affinity_keeps_when_empty: false,
     affinity_value: AffinityValue::JavaParameter,
     provider_application: &["remote.application"],
+    pick: Quirks {
+        first_decides_about_weights: true,
+        zero_weights_keep_first: true,
+        warmup_in_seconds: false,
+    },
     ..BYWAY
 };
 
@@ -465,6 +480,11 @@ static DUBBO_27: Table = Table {
         at("address", 180, Role::Address),
     ],
     fail_fast: false,
+    pick: Quirks {
+        first_decides_about_weights: false,
+        zero_weights_keep_first: true,
+        warmup_in_seconds: false,
+    },
     ..DUBBO_3
 };
 
@@ -515,6 +535,11 @@ static DUBBO_GO: Table = Table {
     ],
     service_key_filter: true,
     fail_fast: false,
+    pick: Quirks {
+        first_decides_about_weights: false,
+        zero_weights_keep_first: false,
+        warmup_in_seconds: true,
+    },
     ..DUBBO_3
 };
 

@@ -124,6 +124,11 @@ enum Kind {
 }
 
 impl Stream {
+    /// Holds the place of a stream that is in use elsewhere; must not be drawn from.
+    pub(crate) const fn lent() -> Self {
+        Stream { kind: Kind::Own([0; 4]) }
+    }
+
     /// A stream that depends on the seed alone.
     pub fn seeded(seed: u64) -> Self {
         let mut state = seed;

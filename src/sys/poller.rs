@@ -3,12 +3,11 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// An epoll set that may have a timer inside. Level-triggered, close-on-exec.
+/// An epoll set with a timer inside. Level-triggered, close-on-exec.
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
-    /// Made when it is first armed.
-    timer: Option<OwnedFd>,
+    timer: OwnedFd,
     armed: Option<u64>,
 }
 
@@ -29,9 +28,15 @@ impl Poller {
     /// # Errors
     /// What the kernel says, mostly EMFILE.
     pub fn new() -> io::Result<Poller> {
-        // SAFETY: a plain system call that returns a new descriptor or -1.
-        let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        Ok(Poller { epoll, timer: None, armed: None })
+        // SAFETY: plain system calls that return a new descriptor or -1.
+        let (epoll, timer) = unsafe {
+            let epoll = owned(libc::epoll_create1(libc::EPOLL_CLOEXEC))?;
+            let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
+            (epoll, owned(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?)
+        };
+        let poller = Poller { epoll, timer, armed: None };
+        poller.control(libc::EPOLL_CTL_ADD, poller.timer.as_raw_fd(), libc::EPOLLIN as u32, INNER)?;
+        Ok(poller)
     }
 
     /// What the host watches for reading.
@@ -69,28 +74,11 @@ impl Poller {
         let _ = self.control(libc::EPOLL_CTL_DEL, fd.as_raw_fd(), 0, 0);
     }
 
-    fn timer(&mut self) -> io::Result<RawFd> {
-        if let Some(timer) = &self.timer {
-            return Ok(timer.as_raw_fd());
-        }
-        let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
-        // SAFETY: a plain system call that returns a new descriptor or -1.
-        let timer = owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) })?;
-        let fd = timer.as_raw_fd();
-        self.control(libc::EPOLL_CTL_ADD, fd, libc::EPOLLIN as u32, INNER)?;
-        self.timer = Some(timer);
-        Ok(fd)
-    }
-
     /// Readable from this time on the monotonic clock, in nanoseconds; `None` disarms.
-    ///
-    /// # Errors
-    /// What the kernel says when the timer cannot be made, mostly EMFILE.
-    pub fn arm(&mut self, at: Option<u64>) -> io::Result<()> {
+    pub fn arm(&mut self, at: Option<u64>) {
         if self.armed == at {
-            return Ok(());
+            return;
         }
-        let timer = self.timer()?;
         self.armed = at;
         // Zero would disarm, and a deadline that has passed must fire.
         let at = at.map_or(0, |at| at.max(1));
@@ -102,8 +90,9 @@ impl Poller {
             libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
         let flags = libc::TFD_TIMER_ABSTIME;
         // SAFETY: an open timerfd and a struct on this stack.
-        unsafe { libc::timerfd_settime(timer, flags, &raw const spec, core::ptr::null_mut()) };
-        Ok(())
+        unsafe {
+            libc::timerfd_settime(self.timer.as_raw_fd(), flags, &raw const spec, core::ptr::null_mut())
+        };
     }
 
     /// What is ready now, at most eight entries a call: token and poll's bits.

@@ -1,0 +1,185 @@
+//! `byway_choice`: a routing result.
+
+use super::arguments;
+use super::error::byway_error;
+use super::guard::{Fail, call, call_bare, call_or, status_bare};
+use super::handle::{self, handle};
+use super::status::byway_status;
+use super::text::{self, byway_text};
+use crate::chain::choice::Choice;
+use crate::chain::session::View;
+use crate::error::Status;
+use crate::sys::slab::Cell;
+
+/// A routing result: the providers that may serve a call, by the host's tags and in list order. Immutable.
+///
+/// One from `byway_chain_route` is the caller's, pins the list it was chosen from and is ended with
+/// `byway_choice_free`. One from `byway_session_route` is lent: it shows that session's last result, on its thread,
+/// until the session's next call; freeing it does nothing.
+pub struct byway_choice {
+    _private: [u8; 0],
+}
+
+handle!(byway_choice, ChoiceObject, 22, true);
+
+/// What is shown.
+pub(crate) enum ChoiceObject {
+    /// A result that owns itself.
+    Own(Choice),
+    /// What a session found last. The lifetime says `'static`; it lasts until the session's next call.
+    Lent(View<'static>),
+    /// A session without a result.
+    Nothing,
+}
+
+/// A lent result: the cell belongs to a session.
+pub(crate) struct Lent(*const Cell<ChoiceObject>);
+
+// SAFETY: the cell belongs to one session, which writes to it on the thread that owns the session.
+unsafe impl Send for Lent {}
+
+impl Lent {
+    pub(crate) fn new() -> Lent {
+        let pointer: *mut byway_choice = handle::hand_out(ChoiceObject::Nothing);
+        Lent(pointer.cast_const().cast())
+    }
+
+    /// Shows a result, until the next call of this or [`Lent::clear`].
+    ///
+    /// # Safety
+    /// What the view borrows stays until then, and nobody reads the choice meanwhile (header, `byway_choice`).
+    #[inline(always)]
+    pub(crate) unsafe fn show(&mut self, view: View<'_>) -> *const byway_choice {
+        // SAFETY: the caller's promise.
+        let view: View<'static> = unsafe { core::mem::transmute(view) };
+        // SAFETY: the cell is alive as long as this object, and nothing that is dropped here does more than go away:
+        // it is a view or nothing.
+        unsafe { (*self.0).value_ptr().cast_mut().write(ChoiceObject::Lent(view)) };
+        self.0.cast()
+    }
+
+    /// Shows nothing.
+    pub(crate) fn clear(&mut self) {
+        // SAFETY: as in `show`.
+        unsafe { (*self.0).value_ptr().cast_mut().write(ChoiceObject::Nothing) };
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.clear();
+        handle::free(self.0.cast::<byway_choice>());
+    }
+}
+
+/// A handle for a result, owned by the caller.
+pub(crate) fn hand_out(choice: Choice) -> *mut byway_choice {
+    handle::hand_out(ChoiceObject::Own(choice))
+}
+
+fn shown<'a>(self_: *const byway_choice) -> Result<&'a ChoiceObject, Fail> {
+    handle::shared(self_, "self")
+}
+
+/// How many providers may serve the call; 0 for what is not a live choice.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_choice_len(self_: *const byway_choice) -> usize {
+    call_bare(0, || {
+        Ok(match shown(self_)? {
+            ChoiceObject::Own(choice) => choice.len(),
+            ChoiceObject::Lent(view) => view.len(),
+            ChoiceObject::Nothing => 0,
+        })
+    })
+}
+
+/// The tag of one of them, in list order, from 0.
+///
+/// Errors: `BYWAY_E_NOT_FOUND` past the end.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_choice_tag_at(
+    self_: *const byway_choice,
+    index: usize,
+    tag: *mut u64,
+) -> byway_status {
+    status_bare(|| {
+        let out = arguments::out(tag, 0, "tag")?;
+        let tag = match shown(self_)? {
+            ChoiceObject::Own(choice) => choice.tag_at(index),
+            ChoiceObject::Lent(view) => view.tag_at(index),
+            ChoiceObject::Nothing => None,
+        };
+        *out = tag.ok_or(Fail::Parameter(Status::E_NOT_FOUND, "index"))?;
+        Ok(Status::OK)
+    })
+}
+
+/// Copies the tags, in list order: as many as fit into `cap`, and how many there are into `*total`. `(NULL, 0)`
+/// counts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_choice_tags(
+    self_: *const byway_choice,
+    tags: *mut u64,
+    cap: usize,
+    total: *mut usize,
+) -> byway_status {
+    status_bare(|| {
+        let total = arguments::out_optional(total, 0);
+        let room = arguments::room(tags, cap, "tags")?;
+        let count = match shown(self_)? {
+            ChoiceObject::Own(choice) => choice.tags_into(room),
+            ChoiceObject::Lent(view) => view.tags_into(room),
+            ChoiceObject::Nothing => 0,
+        };
+        if let Some(total) = total {
+            *total = count;
+        }
+        Ok(Status::OK)
+    })
+}
+
+/// Number of the world (list and rules) that answered; grows with every change of its chain.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_choice_generation(self_: *const byway_choice) -> u64 {
+    call_bare(0, || {
+        Ok(match shown(self_)? {
+            ChoiceObject::Own(choice) => choice.generation(),
+            ChoiceObject::Lent(view) => view.generation(),
+            ChoiceObject::Nothing => 0,
+        })
+    })
+}
+
+/// Name of the router that left no provider.
+///
+/// Ownership: the caller owns the text.
+/// Errors: `BYWAY_DONE` and no text when there are providers, or were none to begin with.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_choice_emptied_by(
+    self_: *const byway_choice,
+    out: *mut *mut byway_text,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let out = arguments::out_handle(out, "out")?;
+        let name = match shown(self_)? {
+            ChoiceObject::Own(choice) => choice.emptied_by(),
+            ChoiceObject::Lent(view) => view.emptied_by(),
+            ChoiceObject::Nothing => None,
+        };
+        let Some(name) = name else { return Ok(Status::DONE) };
+        *out = text::hand_out(name.to_owned());
+        Ok(Status::OK)
+    })
+}
+
+/// Ends a choice from `byway_chain_route`. NULL is fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_choice_free(self_: *mut byway_choice) {
+    call_or((), || {
+        if matches!(shown(self_)?, ChoiceObject::Own(_)) {
+            handle::free(self_);
+        }
+        Ok(())
+    });
+}
