@@ -4,7 +4,7 @@
 
 use byway::error::Status;
 use byway::proxies::pac::{NoNames, Pac, PacOptions};
-use byway::proxies::{OwnedTarget, ProxySelector};
+use byway::proxies::{Listed, OwnedTarget, ProxySelector};
 use byway::script::{Pool, PoolLimits};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +18,11 @@ fn pac(pool: &Pool, body: &str, limit_ms: u64) -> Pac {
 
 fn ask(pac: &Pac) -> Result<String, Status> {
     let target = OwnedTarget::parse("http://example.com/").unwrap();
-    pac.select(&target.borrow()).map(|c| c.proxies[0].host.clone()).map_err(|e| e.status())
+    let host = |entry: &Listed| match entry {
+        Listed::Proxy(proxy) => proxy.host().text().to_owned(),
+        _ => "direct".into(),
+    };
+    pac.select(&target.borrow()).map(|c| host(&c.proxies[0])).map_err(|e| e.status())
 }
 
 /// What each script may end with: it must never be an answer.

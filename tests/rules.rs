@@ -5,9 +5,10 @@
 mod engines;
 mod naive;
 
+use byway::chain::snapshot::Invokers;
 use byway::rules::dialect::Dialect;
 use byway::rules::report::Severity;
-use byway::rules::{Rule, RuleKind};
+use byway::rules::{Rule, RuleKind, lint};
 use engines::{Lowered, Random, Router};
 use naive::{Call, World, url::Url};
 
@@ -345,6 +346,8 @@ fn printed_rules_read_back_as_themselves() {
 #[test]
 fn no_text_does_harm() {
     let mut random = Random(3);
+    let providers = ["dubbo://10.0.0.1:20880/S?region=hz&env=gray", "tri://[::1]/S"];
+    let providers = Invokers::from_urls(providers).unwrap();
     for round in 0..12_000 {
         let kind = RuleKind::ALL[round % 3];
         let mut bytes = match round % 5 {
@@ -372,6 +375,8 @@ fn no_text_does_harm() {
         let reading = byway::rules::read(kind, dialect, &text);
         let failed = reading.problems.iter().any(|problem| problem.severity == Severity::Error);
         assert_eq!(failed, reading.error.is_some(), "{text:?}");
+        let linted = lint::check(kind, dialect, &text, Some(&providers));
+        assert!(!failed || lint::is_refused(&linted), "{text:?}: {linted:?}");
         for problem in &reading.problems {
             assert!(
                 problem.at.offset <= text.len() && problem.at.line > 0 && problem.at.column > 0,
@@ -391,17 +396,17 @@ fn no_text_does_harm() {
     }
 }
 
-/// Texts made to hurt: the work they cause must stay in proportion to their length, which a quadratic or worse
-/// algorithm on a megabyte would not (it would take minutes, not seconds).
+/// Texts made to hurt: the work they cause must stay in proportion to their length. Nothing is timed; an algorithm
+/// quadratic in a quarter of a megabyte makes itself felt.
 #[test]
 fn large_hostile_texts_end() {
-    let megabyte = 1 << 20;
-    let fill = |piece: &str| piece.repeat((megabyte - 200) / piece.len());
+    let length = 1 << 18;
+    let fill = |piece: &str| piece.repeat((length - 200) / piece.len());
     let numbered = |before: &str, behind: &str| -> String {
         let mut out = String::new();
         for i in 0.. {
             let piece = format!("{before}{i}{behind}");
-            if out.len() + piece.len() > megabyte - 200 {
+            if out.len() + piece.len() > length - 200 {
                 break;
             }
             out += &piece;
@@ -442,6 +447,8 @@ fn large_hostile_texts_end() {
             let reading = byway::rules::read(kind, Dialect::Byway, text);
             let shown: String = text.chars().take(40).collect();
             assert!(reading.error.is_some() || reading.rule.is_some(), "{kind:?} {shown}");
+            let linted = lint::check(kind, Dialect::Byway, text, None);
+            assert!(linted.len() >= reading.problems.len(), "{kind:?} {shown}");
             assert!(reading.problems.len() <= 201, "{kind:?} {shown}");
             assert!(reading.problems.iter().all(|problem| problem.message.len() < 2000), "{kind:?} {shown}");
             if let Some(rule) = reading.rule {

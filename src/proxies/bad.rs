@@ -4,8 +4,7 @@
 //! be reached: its name, TCP or TLS to it, its SOCKS greeting. A proxy is marked only when a later entry of the
 //! same list worked, so being offline marks nothing. DIRECT is never marked, nothing is ever invented.
 
-use super::{Proxy, ProxyKind, ProxyList};
-use std::sync::Arc;
+use super::{Listed, Proxy, ProxyKind, ProxyList};
 use std::time::Duration;
 
 /// How long a proxy stays at the end of lists.
@@ -22,7 +21,7 @@ pub struct BadProxies {
 struct Entry {
     kind: ProxyKind,
     host: String,
-    port: u16,
+    port: i64,
     until_ms: u64,
 }
 
@@ -34,7 +33,7 @@ pub struct Marked {
     /// Canonical host.
     pub host: String,
     /// Port.
-    pub port: u16,
+    pub port: i64,
     /// Milliseconds until it returns to its place.
     pub remaining_ms: u64,
 }
@@ -59,11 +58,8 @@ impl BadProxies {
         self.mark_for(proxy, now_ms, self.period_ms);
     }
 
-    /// Marks a proxy; of two marks the one that ends later counts. DIRECT is never marked.
+    /// Marks a proxy; of two marks the one that ends later counts. DIRECT is no proxy, so it is never marked.
     pub fn mark_for(&mut self, proxy: &Proxy, now_ms: u64, period_ms: u64) {
-        if proxy.kind == ProxyKind::Direct {
-            return;
-        }
         let until_ms = now_ms.saturating_add(period_ms);
         self.entries.retain(|entry| entry.until_ms > now_ms);
         if let Some(known) = self.entries.iter_mut().find(|entry| entry.is(proxy)) {
@@ -76,7 +72,12 @@ impl BadProxies {
                 self.entries.swap_remove(index);
             }
         }
-        self.entries.push(Entry { kind: proxy.kind, host: proxy.host.clone(), port: proxy.port, until_ms });
+        self.entries.push(Entry {
+            kind: proxy.kind(),
+            host: proxy.host().text().to_owned(),
+            port: proxy.port(),
+            until_ms,
+        });
     }
 
     /// True while the proxy is marked.
@@ -86,12 +87,12 @@ impl BadProxies {
 
     /// The list with marked proxies behind the others, order kept otherwise; the same list when none is marked.
     pub fn reorder(&self, list: &ProxyList, now_ms: u64) -> ProxyList {
-        let is_bad = |proxy: &&Proxy| self.is_bad(proxy, now_ms);
-        if self.entries.is_empty() || !list.iter().any(|proxy| is_bad(&proxy)) {
+        let is_bad = |entry: &&Listed| matches!(entry, Listed::Proxy(proxy) if self.is_bad(proxy, now_ms));
+        if self.entries.is_empty() || !list.iter().any(|entry| is_bad(&entry)) {
             return list.clone();
         }
-        let good = list.iter().filter(|proxy| !is_bad(proxy));
-        Arc::from_iter(good.chain(list.iter().filter(is_bad)).cloned().collect::<Vec<_>>())
+        let good = list.iter().filter(|entry| !is_bad(entry));
+        good.chain(list.iter().filter(is_bad)).cloned().collect()
     }
 
     /// Forgets everything: the network changed, or the configuration was read again.
@@ -114,7 +115,7 @@ impl BadProxies {
 
 impl Entry {
     fn is(&self, proxy: &Proxy) -> bool {
-        self.kind == proxy.kind && self.port == proxy.port && self.host == proxy.host
+        self.kind == proxy.kind() && self.port == proxy.port() && self.host == proxy.host().text()
     }
 }
 
@@ -133,29 +134,34 @@ impl Trial {
 
     /// This proxy itself failed: nothing behind it could be asked. Refusals of the target and cancelled attempts
     /// do not belong here.
-    pub fn failed(&mut self, proxy: &Proxy) {
-        if let Some(index) = self.list.iter().position(|entry| same(entry, proxy))
+    pub fn failed(&mut self, entry: &Listed) {
+        if let Some(index) = self.list.iter().position(|known| same(known, entry))
             && !self.failed.contains(&index)
         {
             self.failed.push(index);
         }
     }
 
-    /// This proxy worked: those that failed before it are marked. A list that begins with DIRECT marks nothing,
-    /// its later entries are what a failed DIRECT fell back to.
-    pub fn worked(self, proxy: &Proxy, table: &mut BadProxies, now_ms: u64) {
-        let Some(good) = self.list.iter().position(|entry| same(entry, proxy)) else { return };
-        if self.list.first().is_some_and(|first| first.kind == ProxyKind::Direct) {
+    /// This entry worked: the proxies that failed before it are marked. A list that begins with DIRECT marks
+    /// nothing, its later entries are what a failed DIRECT fell back to.
+    pub fn worked(self, entry: &Listed, table: &mut BadProxies, now_ms: u64) {
+        let Some(good) = self.list.iter().position(|known| same(known, entry)) else { return };
+        if matches!(self.list.first(), Some(Listed::Direct)) {
             return;
         }
         for index in self.failed.into_iter().filter(|index| *index != good) {
-            if let Some(entry) = self.list.get(index) {
-                table.mark(entry, now_ms);
+            if let Some(Listed::Proxy(proxy)) = self.list.get(index) {
+                table.mark(proxy, now_ms);
             }
         }
     }
 }
 
-fn same(a: &Proxy, b: &Proxy) -> bool {
-    a.kind == b.kind && a.port == b.port && a.host == b.host
+fn same(a: &Listed, b: &Listed) -> bool {
+    match (a, b) {
+        (Listed::Proxy(a), Listed::Proxy(b)) => {
+            a.kind() == b.kind() && a.port() == b.port() && a.host().text() == b.host().text()
+        }
+        _ => a == b,
+    }
 }

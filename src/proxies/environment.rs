@@ -14,8 +14,8 @@
 
 use super::fixed::direct_list;
 use super::no_proxy::{Dialect, NoProxy, Options};
-use super::value::{self, Grammar, ProxyKind};
-use super::{Choice, ProxyList, ProxySelector, Target, Why};
+use super::value::{self, Described, Grammar, default_port};
+use super::{Choice, ProxyKind, ProxyList, ProxySelector, Target, Why};
 use crate::error::{Error, Result, Status};
 use std::sync::Arc;
 
@@ -165,11 +165,11 @@ impl<'a> Reader<'a> {
             let error = Error::new(Status::E_PROXY_SELECTOR, why).subject(&*name);
             return Some(Setting { name: name.into(), proxies: Err(error) });
         }
-        let proxies = self.parse(&name, value).map(|proxy| Arc::from([proxy]));
+        let proxies = self.parse(&name, value).and_then(|proxy| Ok(Arc::from([proxy.listed(&name)?])));
         Some(Setting { name: name.into(), proxies })
     }
 
-    fn parse(&self, name: &str, value: &str) -> Result<super::Proxy> {
+    fn parse(&self, name: &str, value: &str) -> Result<Described> {
         let usual = Grammar::default();
         let grammar = match self.dialect {
             Dialect::Byway | Dialect::Node => usual,
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
                 let four = self.table.get("SOCKS_VERSION").is_some_and(|version| version == "4");
                 proxy.kind = if four { ProxyKind::Socks4 } else { ProxyKind::Socks5h };
                 if !value.trim_end().ends_with(&format!(":{}", proxy.port)) {
-                    proxy.port = proxy.kind.default_port();
+                    proxy.port = default_port(proxy.kind);
                 }
             }
         }
@@ -326,19 +326,20 @@ mod tests {
         let env = Environment::new(&table, Dialect::Byway);
         let target = OwnedTarget::parse("http://example.com/").unwrap();
         let choice = env.select(&target.borrow()).unwrap();
-        assert_eq!((choice.proxies[0].host.as_str(), choice.why), ("p", Why::Variable("ALL_PROXY".into())));
+        assert_eq!(choice.why, Why::Variable("ALL_PROXY".into()));
+        assert_eq!(crate::proxies::shown(&choice.proxies[0]), "http p:2");
         assert_eq!(env.diagnostics().len(), 1);
     }
 
     #[test]
     fn chromium_reads_socks_server_when_nothing_else_names_a_proxy() {
-        for (pairs, kind, port) in [
-            (vec![("all_proxy", ""), ("SOCKS_SERVER", "s:888")], ProxyKind::Socks5h, 888),
-            (vec![("SOCKS_SERVER", "s"), ("SOCKS_VERSION", "4")], ProxyKind::Socks4, 1080),
+        for (pairs, want) in [
+            (vec![("all_proxy", ""), ("SOCKS_SERVER", "s:888")], "socks5h s:888"),
+            (vec![("SOCKS_SERVER", "s"), ("SOCKS_VERSION", "4")], "socks4 s:1080"),
         ] {
             let env = Environment::new(&pairs.into_iter().collect(), Dialect::Chromium);
             let choice = env.select(&OwnedTarget::parse("http://e/").unwrap().borrow()).unwrap();
-            assert_eq!((choice.proxies[0].kind, choice.proxies[0].port), (kind, port));
+            assert_eq!(crate::proxies::shown(&choice.proxies[0]), want);
         }
     }
 

@@ -2,13 +2,13 @@
 
 use super::bypass::BypassList;
 use super::no_proxy::NoProxy;
-use super::{Choice, Proxy, ProxyList, ProxySelector, Target, Why};
+use super::{Choice, Listed, ProxyList, ProxySelector, Target, Why};
 use crate::error::{Error, Result, Status};
 use std::sync::{Arc, LazyLock};
 
 /// The list `[DIRECT]`, shared.
 pub fn direct_list() -> ProxyList {
-    static DIRECT: LazyLock<ProxyList> = LazyLock::new(|| Arc::from([Proxy::direct()]));
+    static DIRECT: LazyLock<ProxyList> = LazyLock::new(|| Arc::from([Listed::Direct]));
     DIRECT.clone()
 }
 

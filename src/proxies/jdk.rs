@@ -14,9 +14,10 @@
 //! on purpose: a port outside 1..65535 is a clear error of the request instead of an exception.
 
 use super::fixed::direct_list;
-use super::value::ProxyKind;
-use super::{Choice, Proxy, ProxyList, ProxySelector, Target, Why};
+use super::{Choice, Listed, Proxy, ProxyKind, ProxyList, ProxySelector, Target, Why};
 use crate::error::{Error, Result, Status};
+use crate::net::Compat;
+use crate::net::proxy::ProxySpec;
 use std::sync::Arc;
 
 /// A snapshot of system properties.
@@ -152,7 +153,14 @@ fn find(
         (true, true) => ProxyKind::Socks4,
         (true, false) => ProxyKind::Socks5h,
     };
-    Some((name.into(), port.map(|port| Arc::from([Proxy::new(kind, host, port)]))))
+    let listed = port.and_then(|port| {
+        let port = i64::from(port);
+        let spec = ProxySpec { kind, host, resolved: None, port, user: None, password: None };
+        // The JDK hands out any text as an unresolved host; it fails when its turn comes.
+        let proxy = Proxy::listed(spec, Compat::OkHttp5, &|_| None)?;
+        Ok(Arc::from([Listed::Proxy(Arc::new(proxy))]))
+    });
+    Some((name.into(), listed))
 }
 
 /// Unset: the defaults; empty: nothing at all; else the defaults and what is written.

@@ -33,11 +33,19 @@ use crate::error::Result;
 use std::fmt;
 use std::sync::Arc;
 
+pub use crate::net::{Listed, Proxy, ProxyKind};
 pub use target::{OwnedTarget, Target};
-pub use value::{Proxy, ProxyKind};
 
 /// Proxies in the order they are to be tried; never empty. Cheap to clone.
-pub type ProxyList = Arc<[Proxy]>;
+pub type ProxyList = Arc<[Listed]>;
+
+/// The kind of a list's entry.
+pub fn kind_of(entry: &Listed) -> ProxyKind {
+    match entry {
+        Listed::Proxy(proxy) => proxy.kind(),
+        Listed::Direct | Listed::Null => ProxyKind::Direct,
+    }
+}
 
 /// What a selector answered and what made it answer so.
 #[derive(Clone, Debug)]
@@ -96,5 +104,14 @@ pub trait ProxySelector: Send + Sync + fmt::Debug {
     /// Entries of the configuration that were ignored, one sentence each; empty when all of it is in use.
     fn diagnostics(&self) -> Vec<String> {
         Vec::new()
+    }
+}
+
+/// Kind, host and port of a list's entry as one text, for tests.
+#[cfg(test)]
+pub(crate) fn shown(entry: &Listed) -> String {
+    match entry {
+        Listed::Proxy(proxy) => format!("{} {}:{}", proxy.kind().scheme(), proxy.host().text(), proxy.port()),
+        Listed::Direct | Listed::Null => "direct".into(),
     }
 }

@@ -60,12 +60,13 @@ impl ProxySelector for Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proxies::{OwnedTarget, Proxy, ProxyKind};
+    use crate::proxies::{Listed, OwnedTarget, Proxy, ProxyKind};
+    use std::sync::Arc;
 
     #[test]
     fn the_first_rule_that_matches_decides_and_silence_is_an_error() {
         let mut rules = Rules::new();
-        let proxy = |host| vec![Proxy::new(ProxyKind::Http, host, 1)];
+        let proxy = |host| vec![Listed::Proxy(Arc::new(Proxy::new(ProxyKind::Http, host, 1).unwrap()))];
         rules.add("*.corp;10.0.0.0/8", proxy("a")).unwrap();
         rules.add("www.corp;localhost", proxy("b")).unwrap();
         assert_eq!(rules.add("http://", proxy("c")).unwrap_err().status(), Status::E_ARGUMENT);
@@ -77,7 +78,7 @@ mod tests {
         ] {
             let got = rules.select(&OwnedTarget::parse(uri).unwrap().borrow());
             match got {
-                Ok(choice) => assert_eq!(choice.proxies[0].host, want),
+                Ok(choice) => assert_eq!(crate::proxies::shown(&choice.proxies[0]), format!("http {want}:1")),
                 Err(error) => assert_eq!((error.status(), want), (Status::E_PROXY_SELECTOR, "")),
             }
         }

@@ -2,89 +2,59 @@
 
 use super::target::{Authority, canonical_host, parse_port};
 use crate::error::{Error, Result, Source, Status};
+use crate::net::proxy::ProxySpec;
+use crate::net::{Compat, Listed, Proxy, ProxyKind};
 use std::fmt;
+use std::sync::Arc;
 
-/// What speaks at the proxy's port, and who resolves the target's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ProxyKind {
-    /// No proxy.
-    Direct,
-    /// HTTP proxy: CONNECT for tunnels.
-    Http,
-    /// The same behind TLS to the proxy.
-    Https,
-    /// SOCKS 4, the name resolved here.
-    Socks4,
-    /// SOCKS 4a, the name resolved by the proxy.
-    Socks4a,
-    /// SOCKS 5, the name resolved here.
-    Socks5,
-    /// SOCKS 5, the name resolved by the proxy.
-    Socks5h,
-}
-
-impl ProxyKind {
-    /// Lower-case name as settings and explanations write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            ProxyKind::Direct => "direct",
-            ProxyKind::Http => "http",
-            ProxyKind::Https => "https",
-            ProxyKind::Socks4 => "socks4",
-            ProxyKind::Socks4a => "socks4a",
-            ProxyKind::Socks5 => "socks5",
-            ProxyKind::Socks5h => "socks5h",
-        }
-    }
-
-    /// Port when a setting names none.
-    pub fn default_port(self) -> u16 {
-        match self {
-            ProxyKind::Direct => 0,
-            ProxyKind::Http => 80,
-            ProxyKind::Https => 443,
-            _ => 1080,
-        }
+/// Port when a setting names none; 0 for DIRECT.
+pub fn default_port(kind: ProxyKind) -> u16 {
+    match kind {
+        ProxyKind::Direct => 0,
+        ProxyKind::Http => 80,
+        ProxyKind::Https => 443,
+        _ => 1080,
     }
 }
 
-/// User and password for one proxy; shown nowhere.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Credentials {
-    /// Decoded.
-    pub user: String,
-    /// Decoded; may be empty.
-    pub password: String,
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
-
-/// One proxy.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Proxy {
+/// A proxy as a setting describes it, before it becomes a value of the engine.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Described {
     /// What speaks there.
     pub kind: ProxyKind,
-    /// Canonical host, IPv6 without brackets; empty for DIRECT.
+    /// Canonical host, IPv6 without brackets.
     pub host: String,
-    /// 1 to 65535; 0 for DIRECT.
+    /// 1 to 65535.
     pub port: u16,
-    /// What the setting carried.
-    pub credentials: Option<Credentials>,
+    /// User and password, decoded.
+    pub credentials: Option<(String, String)>,
 }
 
-impl Proxy {
-    /// No proxy.
-    pub fn direct() -> Proxy {
-        Proxy { kind: ProxyKind::Direct, host: String::new(), port: 0, credentials: None }
+impl fmt::Debug for Described {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}:{}", self.kind.scheme(), self.host, self.port)
     }
+}
 
-    /// A proxy whose host is taken as it is.
-    pub fn new(kind: ProxyKind, host: impl Into<String>, port: u16) -> Proxy {
-        Proxy { kind, host: host.into(), port, credentials: None }
+impl Described {
+    /// The engine's value. `name` is the error's subject: credentials a protocol cannot carry are refused here.
+    pub fn listed(&self, name: &str) -> Result<Listed> {
+        let spec = ProxySpec {
+            kind: self.kind,
+            host: &self.host,
+            resolved: None,
+            port: i64::from(self.port),
+            user: self.credentials.as_ref().map(|(user, _)| user.as_str()),
+            // SOCKS 4 has a user and no password: an empty one is none.
+            password: self.credentials.as_ref().map(|(_, password)| password.as_str()).filter(|password| {
+                !password.is_empty() || !matches!(self.kind, ProxyKind::Socks4 | ProxyKind::Socks4a)
+            }),
+        };
+        let proxy = Proxy::listed(spec, Compat::Byway, &|_| None);
+        let proxy = proxy.map_err(|error| {
+            Error::new(error.status(), error.message()).subject(name).source(Source::Parser)
+        })?;
+        Ok(Listed::Proxy(Arc::new(proxy)))
     }
 }
 
@@ -118,7 +88,7 @@ impl Default for Grammar {
 
 /// Reads a proxy value. `name` (a variable, a property, a file's key) is the error's subject; the value itself
 /// is never shown, it may hold a password.
-pub fn parse(name: &str, value: &str, grammar: Grammar) -> Result<Proxy> {
+pub fn parse(name: &str, value: &str, grammar: Grammar) -> Result<Described> {
     let bad = |why: String| Error::new(Status::E_INVALID_PROXY, why).subject(name).source(Source::Parser);
     let text = if grammar.trim { value.trim_matches([' ', '\t', '\r', '\n']) } else { value };
     if text.is_empty() {
@@ -157,8 +127,8 @@ pub fn parse(name: &str, value: &str, grammar: Grammar) -> Result<Proxy> {
         .ok_or_else(|| bad("not host[:port]; an IPv6 address needs brackets".into()))?;
     let host = canonical_host(parts.host).ok_or_else(|| bad("not a host name or IP address".into()))?;
     let port = match parts.port {
-        None => kind.default_port(),
-        Some("") if grammar.empty_port => kind.default_port(),
+        None => default_port(kind),
+        Some("") if grammar.empty_port => default_port(kind),
         Some("") => return Err(bad("empty port; expected 1 to 65535".into())),
         Some(digits) => parse_port(digits).ok_or_else(|| bad("not a port; expected 1 to 65535".into()))?,
     };
@@ -177,10 +147,10 @@ pub fn parse(name: &str, value: &str, grammar: Grammar) -> Result<Proxy> {
                 }
                 Ok(text)
             };
-            Some(Credentials { user: decode(user)?, password: decode(password)? })
+            Some((decode(user)?, decode(password)?))
         }
     };
-    Ok(Proxy { kind, host, port, credentials })
+    Ok(Described { kind, host, port, credentials })
 }
 
 /// Decodes `%XX`; a `%` without two hex digits stays. `None` when the bytes are not UTF-8.
@@ -220,7 +190,7 @@ mod tests {
             let proxy = parse("x", value, Grammar::default()).unwrap();
             let got = proxy.credentials.clone().unwrap();
             assert_eq!(
-                (proxy.host.as_str(), got.user.as_str(), got.password.as_str()),
+                (proxy.host.as_str(), got.0.as_str(), got.1.as_str()),
                 ("p", user, password),
                 "{value}"
             );

@@ -1,9 +1,10 @@
 //! The `ProxyServer` value of Windows' Internet Settings: `http=h:p;https=h:p;ftp=h:p;socks=h:p`, or one bare
 //! `h:p` for everything.
 
+use super::ProxyKind;
 use super::bypass::{BypassList, Style};
 use super::fixed::{Exceptions, PerScheme};
-use super::value::{self, Grammar, ProxyKind};
+use super::value::{self, Grammar, default_port};
 use crate::error::Result;
 use std::sync::Arc;
 
@@ -22,11 +23,11 @@ pub fn proxy_server(server: &str, exceptions: &str) -> Result<PerScheme> {
         let mut proxy = value::parse("ProxyServer", place, Grammar::default())?;
         if name == "socks" && !place.contains("://") {
             proxy.kind = ProxyKind::Socks4;
-            if proxy.port == ProxyKind::Http.default_port() && !place.ends_with(":80") {
-                proxy.port = ProxyKind::Socks4.default_port();
+            if proxy.port == default_port(ProxyKind::Http) && !place.ends_with(":80") {
+                proxy.port = default_port(ProxyKind::Socks4);
             }
         }
-        let list = Arc::from([proxy]);
+        let list = Arc::from([proxy.listed("ProxyServer")?]);
         match name.as_str() {
             "" | "socks" => selector.set_fallback(list)?,
             scheme => selector.set(scheme, list)?,
@@ -48,13 +49,12 @@ mod tests {
             ("localhost:3128", "https://h/", "http localhost:3128"),
             ("socks=127.0.0.1", "http://h/", "socks4 127.0.0.1:1080"),
             ("http=p:1 socks=s:2", "https://h/", "socks4 s:2"),
-            ("ftp=x;;gopher=y:1;", "http://h/", "direct :0"),
+            ("ftp=x;;gopher=y:1;", "http://h/", "direct"),
             ("http=p:1", "ws://h/", "http p:1"),
         ] {
             let selector = proxy_server(server, "").unwrap();
             let choice = selector.select(&OwnedTarget::parse(uri).unwrap().borrow()).unwrap();
-            let proxy = &choice.proxies[0];
-            assert_eq!(format!("{} {}:{}", proxy.kind.name(), proxy.host, proxy.port), want, "{server}");
+            assert_eq!(crate::proxies::shown(&choice.proxies[0]), want, "{server}");
         }
         assert!(proxy_server("http=a b:1;https=:", "").is_err());
     }

@@ -62,6 +62,7 @@ pub struct RawCondition<'n> {
     pub to: Vec<RawDestination<'n>>,
     /// `hashKey`.
     pub hash_key: Option<&'n Node>,
+    offset: usize,
 }
 
 /// One destination as it stands in the text.
@@ -115,7 +116,12 @@ impl<'n> RawCondition<'n> {
             }
         }
         let hash_key = if extra.is_empty() { None } else { fields.scalar("hashKey", report)? };
-        Some(RawCondition { from, to, hash_key })
+        Some(RawCondition { from, to, hash_key, offset: node.offset })
+    }
+
+    /// Where it begins.
+    pub fn offset(&self) -> usize {
+        self.offset
     }
 
     /// Reads the `match` strings and weights.

@@ -307,6 +307,38 @@ impl Lowering<'_> {
     }
 }
 
+/// The providers that fit a right side for some consumer: `$name` fits anything.
+pub(super) fn rows_for_anybody(tests: &Tests, dialect: Dialect) -> RowTest {
+    let mut tests = tests.clone();
+    for test in &mut tests.keys {
+        // What excludes one consumer's value excludes nothing for another.
+        test.unwanted.retain(|value| !matches!(value.pattern, Pattern::Reference(_)));
+        for value in &mut test.wanted {
+            if matches!(value.pattern, Pattern::Reference(_)) {
+                value.pattern = Pattern::Any;
+            }
+        }
+    }
+    tests.keys.retain(|test| !(test.wanted.is_empty() && test.unwanted.is_empty()));
+    match Url::parse("consumer://0.0.0.0") {
+        Ok(consumer) => Lowering { consumer: &consumer, dialect }.rows(&tests),
+        Err(_) => RowTest::Any,
+    }
+}
+
+/// The providers at a tag's addresses.
+pub(super) fn at(list: &[super::tag::Address]) -> RowTest {
+    RowTest::Value(Column::Address, value::addresses(list))
+}
+
+/// The providers that fit a tag's `match`.
+pub(super) fn like(list: &[super::tag::ParamMatch]) -> RowTest {
+    let entry = |one: &super::tag::ParamMatch| {
+        RowTest::Value(Column::parameter(one.key.as_str()), value::string_match(&one.value))
+    };
+    RowTest::AllOf(list.iter().map(entry).collect())
+}
+
 /// What a condition key reads of a consumer URL: a part of it, else the parameter of that name.
 fn consumer_value(name: &str, consumer: &Url, dialect: Dialect) -> Option<String> {
     let part = match name {
@@ -433,13 +465,8 @@ fn dynamic_tag(rule: &TagRule, column: &Column, untagged: RowTest, dialect: Dial
     let (mut sets, mut claimed) = (Vec::new(), Vec::new());
     for group in rule.groups(dialect) {
         let (rows, by_match) = match group.members {
-            Members::At(list) => (RowTest::Value(Column::Address, value::addresses(list)), false),
-            Members::Like(list) => {
-                let entry = |one: &super::tag::ParamMatch| {
-                    RowTest::Value(Column::parameter(one.key.as_str()), value::string_match(&one.value))
-                };
-                (RowTest::AllOf(list.iter().map(entry).collect()), true)
-            }
+            Members::At(list) => (at(list), false),
+            Members::Like(list) => (like(list), true),
         };
         if !(by_match && table.untagged_ignores_match) {
             claimed.push(rows.clone());

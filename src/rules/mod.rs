@@ -16,7 +16,7 @@
 //! | [`slot`] | one key's rule through its updates |
 //! | [`lower`], `value_test` | rules to programs |
 //! | [`routers`] | the routers a chain has by its dialect, and those from URLs |
-//! | `lint` | every problem of a text, with line and column |
+//! | [`lint`] | every problem of a text, with line and column |
 
 pub mod affinity;
 pub mod condition;
@@ -26,6 +26,7 @@ pub mod expression;
 pub mod header;
 pub mod ip;
 pub mod java_ip;
+pub mod lint;
 pub mod lower;
 pub mod mock;
 pub mod pattern;

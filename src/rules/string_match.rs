@@ -11,6 +11,8 @@ use super::report::Report;
 use super::yaml::Node;
 use regex::{Regex, RegexBuilder};
 
+/// Longest regular expression in bytes.
+const REGEX_TEXT: usize = 4096;
 /// Largest compiled regular expression in bytes.
 const REGEX_SIZE: usize = 1 << 20;
 
@@ -80,6 +82,9 @@ impl StringMatch {
 
     fn compile(&mut self, dialect: Dialect) -> Result<(), String> {
         let Some(text) = &self.regex else { return Ok(()) };
+        if text.len() > REGEX_TEXT {
+            return Err(format!("a regular expression of {} bytes; at most {REGEX_TEXT} are taken", text.len()));
+        }
         let unanchored = dialect.table().regex_unanchored;
         let pattern = if unanchored { text.clone() } else { format!("^(?:{text})$") };
         let built = RegexBuilder::new(&pattern).size_limit(REGEX_SIZE).dfa_size_limit(REGEX_SIZE).build();

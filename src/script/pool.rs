@@ -87,7 +87,9 @@ struct Busy {
 }
 
 struct Task {
-    job: Box<dyn FnOnce(&mut Instances) + Send>,
+    /// Runs the script and gives what is left to do: handing out the answer. The thread is free again before
+    /// that, so whoever gets the answer and comes back at once meets the same context.
+    job: Box<dyn FnOnce(&mut Instances) -> Box<dyn FnOnce()> + Send>,
     /// How long the job may run before its thread is written off.
     limit: Duration,
 }
@@ -182,7 +184,7 @@ impl Pool {
                 let alive: Arc<dyn Any + Send + Sync> = script.clone();
                 instances.insert(id, (Arc::downgrade(&alive), Box::new(kept)));
             }
-            done(output);
+            Box::new(move || done(output)) as Box<dyn FnOnce()>
         };
         self.shared.place(Task { job: Box::new(job), limit })
     }
@@ -265,27 +267,40 @@ impl Shared {
         loop {
             let Some(task) = self.next(desk, &mut instances) else { return };
             // A defect in a job must not take the thread's accounting along; its reply tells the caller.
-            if std::panic::catch_unwind(AssertUnwindSafe(|| (task.job)(&mut instances))).is_err() {
+            let finish = std::panic::catch_unwind(AssertUnwindSafe(|| (task.job)(&mut instances)));
+            if finish.is_err() {
                 instances.clear();
             }
-            let mut state = self.state.lock();
-            if desk.written_off.load(Ordering::Acquire) {
-                state.stuck -= 1.min(state.stuck);
-                return;
+            let goes_on = self.release(desk);
+            if let Ok(finish) = finish {
+                finish();
             }
-            state.busy.retain(|busy| !Arc::ptr_eq(&busy.desk, desk));
-            if state.closing {
+            if !goes_on {
                 return;
-            }
-            match state.queue.pop_front() {
-                Some(task) => {
-                    state.busy.push(Busy { desk: desk.clone(), late: late(task.limit) });
-                    *desk.task.lock() = Some(task);
-                    desk.ready.store(true, Ordering::Release);
-                }
-                None => state.idle.push(desk.clone()),
             }
         }
+    }
+
+    /// Makes a thread free for the next task; false when it is to end.
+    fn release(&self, desk: &Arc<Desk>) -> bool {
+        let mut state = self.state.lock();
+        if desk.written_off.load(Ordering::Acquire) {
+            state.stuck -= 1.min(state.stuck);
+            return false;
+        }
+        state.busy.retain(|busy| !Arc::ptr_eq(&busy.desk, desk));
+        if state.closing {
+            return false;
+        }
+        match state.queue.pop_front() {
+            Some(task) => {
+                state.busy.push(Busy { desk: desk.clone(), late: late(task.limit) });
+                *desk.task.lock() = Some(task);
+                desk.ready.store(true, Ordering::Release);
+            }
+            None => state.idle.push(desk.clone()),
+        }
+        true
     }
 
     /// The next task for a desk; `None` when the pool closes.

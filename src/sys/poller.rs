@@ -3,11 +3,12 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// An epoll set with a timer inside. Level-triggered, close-on-exec.
+/// An epoll set that may have a timer inside. Level-triggered, close-on-exec.
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
-    timer: OwnedFd,
+    /// Made when it is first armed.
+    timer: Option<OwnedFd>,
     armed: Option<u64>,
 }
 
@@ -28,15 +29,9 @@ impl Poller {
     /// # Errors
     /// What the kernel says, mostly EMFILE.
     pub fn new() -> io::Result<Poller> {
-        // SAFETY: plain system calls that return a new descriptor or -1.
-        let (epoll, timer) = unsafe {
-            let epoll = owned(libc::epoll_create1(libc::EPOLL_CLOEXEC))?;
-            let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
-            (epoll, owned(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?)
-        };
-        let poller = Poller { epoll, timer, armed: None };
-        poller.control(libc::EPOLL_CTL_ADD, poller.timer.as_raw_fd(), libc::EPOLLIN as u32, INNER)?;
-        Ok(poller)
+        // SAFETY: a plain system call that returns a new descriptor or -1.
+        let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        Ok(Poller { epoll, timer: None, armed: None })
     }
 
     /// What the host watches for reading.
@@ -74,11 +69,28 @@ impl Poller {
         let _ = self.control(libc::EPOLL_CTL_DEL, fd.as_raw_fd(), 0, 0);
     }
 
-    /// Readable from this time on the monotonic clock, in nanoseconds; `None` disarms.
-    pub fn arm(&mut self, at: Option<u64>) {
-        if self.armed == at {
-            return;
+    fn timer(&mut self) -> io::Result<RawFd> {
+        if let Some(timer) = &self.timer {
+            return Ok(timer.as_raw_fd());
         }
+        let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
+        // SAFETY: a plain system call that returns a new descriptor or -1.
+        let timer = owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) })?;
+        let fd = timer.as_raw_fd();
+        self.control(libc::EPOLL_CTL_ADD, fd, libc::EPOLLIN as u32, INNER)?;
+        self.timer = Some(timer);
+        Ok(fd)
+    }
+
+    /// Readable from this time on the monotonic clock, in nanoseconds; `None` disarms.
+    ///
+    /// # Errors
+    /// What the kernel says when the timer cannot be made, mostly EMFILE.
+    pub fn arm(&mut self, at: Option<u64>) -> io::Result<()> {
+        if self.armed == at {
+            return Ok(());
+        }
+        let timer = self.timer()?;
         self.armed = at;
         // Zero would disarm, and a deadline that has passed must fire.
         let at = at.map_or(0, |at| at.max(1));
@@ -90,9 +102,8 @@ impl Poller {
             libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
         let flags = libc::TFD_TIMER_ABSTIME;
         // SAFETY: an open timerfd and a struct on this stack.
-        unsafe {
-            libc::timerfd_settime(self.timer.as_raw_fd(), flags, &raw const spec, core::ptr::null_mut())
-        };
+        unsafe { libc::timerfd_settime(timer, flags, &raw const spec, core::ptr::null_mut()) };
+        Ok(())
     }
 
     /// What is ready now, at most eight entries a call: token and poll's bits.

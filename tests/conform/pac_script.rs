@@ -1,6 +1,6 @@
 //! Proxy scripts that run: helpers, arguments, answers, limits.
 
-use crate::proxy::{as_url, shown_list, text};
+use crate::proxy::{as_url, place, shown_list, text};
 use byway::error::{Error, Result, Status};
 use byway::proxies::pac::{Calendar, Names, NothingUsable, Pac, PacOptions, question};
 use byway::proxies::{OwnedTarget, ProxySelector};
@@ -188,7 +188,7 @@ fn find(input: &Value, expect: &Value, names: &Arc<Table>, options: PacOptions) 
         let places = |pac: &Pac| {
             let count = input["calls"].as_u64().expect("calls");
             let place = |_| {
-                ask(pac).map(|l| format!("{}:{}", l[0].host, l[0].port)).unwrap_or_else(|e| e.to_string())
+                ask(pac).map_or_else(|e| e.to_string(), |l| format!("{}:{}", place(&l[0]).0, place(&l[0]).1))
             };
             json!((0..count).map(place).collect::<Vec<_>>())
         };

@@ -8,7 +8,7 @@ use byway::proxies::environment::{Environment, Table};
 use byway::proxies::jdk::{JdkProperties, Properties, WebSockets};
 use byway::proxies::no_proxy::{Dialect, NoProxy, Options};
 use byway::proxies::value::{self, Grammar};
-use byway::proxies::{OwnedTarget, Proxy, ProxyKind, ProxyList, ProxySelector};
+use byway::proxies::{Listed, OwnedTarget, ProxyKind, ProxyList, ProxySelector, kind_of};
 use serde_json::{Map, Value, json};
 
 /// Implementations that are a dialect of byway, by the names the cases use.
@@ -70,15 +70,13 @@ fn pairs(map: &Value) -> Vec<(String, String)> {
     map.iter().map(|(k, v)| (k.clone(), v.as_str().unwrap_or_default().to_owned())).collect()
 }
 
-/// A proxy as the cases write it.
-pub(crate) fn shown(proxy: &Proxy) -> Value {
-    if proxy.kind == ProxyKind::Direct {
-        return json!({"type": "direct"});
-    }
-    let mut map = json!({"type": proxy.kind.name(), "host": proxy.host, "port": proxy.port});
-    if let Some(credentials) = &proxy.credentials {
-        map["user"] = json!(credentials.user);
-        map["password"] = json!(credentials.password);
+/// A list's entry as the cases write it.
+pub(crate) fn shown(entry: &Listed) -> Value {
+    let Listed::Proxy(proxy) = entry else { return json!({"type": "direct"}) };
+    let mut map = json!({"type": proxy.kind().scheme(), "host": proxy.host().text(), "port": proxy.port()});
+    if let Some(user) = proxy.user() {
+        map["user"] = json!(user);
+        map["password"] = json!(proxy.password());
     }
     map
 }
@@ -87,13 +85,19 @@ pub(crate) fn shown_list(list: &ProxyList) -> Value {
     Value::Array(list.iter().map(shown).collect())
 }
 
-/// A proxy as a URL, `direct://` for DIRECT.
-pub(crate) fn as_url(proxy: &Proxy) -> String {
-    if proxy.kind == ProxyKind::Direct {
-        return "direct://".into();
+/// A list's entry as a URL, `direct://` for DIRECT.
+pub(crate) fn as_url(entry: &Listed) -> String {
+    match entry {
+        Listed::Proxy(proxy) => proxy.to_string(),
+        _ => "direct://".into(),
     }
-    let host = if proxy.host.contains(':') { format!("[{}]", proxy.host) } else { proxy.host.clone() };
-    format!("{}://{host}:{}", proxy.kind.name(), proxy.port)
+}
+
+pub(crate) fn place(entry: &Listed) -> (String, i64) {
+    match entry {
+        Listed::Proxy(proxy) => (proxy.host().text().to_owned(), proxy.port()),
+        _ => (String::new(), 0),
+    }
 }
 
 fn category(error: &Error) -> &'static str {
@@ -161,8 +165,8 @@ fn environment(case: &Value) -> Vec<String> {
             _ if got.is_err() && (errs || case["expect"].get("error").is_some()) => {}
             Some(url) => match value::parse(name, url, Grammar { empty_port: true, ..Grammar::default() }) {
                 Ok(want) => {
-                    let place = |p: &Proxy| (p.host.clone(), p.port);
-                    check(&mut problems, name, got.map(|l| place(&l[0])).ok(), Some(place(&want)));
+                    let want = place(&want.listed(name).expect("a proxy"));
+                    check(&mut problems, name, got.map(|l| place(&l[0])).ok(), Some(want));
                 }
                 Err(_) => check(&mut problems, name, got.is_err(), true),
             },
@@ -174,8 +178,8 @@ fn environment(case: &Value) -> Vec<String> {
                 Some(json!([{"type": "direct"}])),
             ),
         }
-        if let Some(port) = answer["connect_port"].as_u64().filter(|_| answer["proxy"].is_string()) {
-            check(&mut problems, name, ask(dialect).map(|l| u64::from(l[0].port)).ok(), Some(port));
+        if let Some(port) = answer["connect_port"].as_i64().filter(|_| answer["proxy"].is_string()) {
+            check(&mut problems, name, ask(dialect).map(|l| place(&l[0]).1).ok(), Some(port));
         }
     }
     problems
@@ -191,14 +195,14 @@ fn jdk(case: &Value) -> Vec<String> {
     check_expect(&mut problems, "byway", ask(WebSockets::AsHttp), &case["expect"]);
     if let Some(released) = case["answers"]["jdk17"].as_str() {
         let got = ask(WebSockets::Direct).map(|list| {
-            let proxy = &list[0];
-            let kind = match proxy.kind {
+            let (host, port) = place(&list[0]);
+            let kind = match kind_of(&list[0]) {
                 ProxyKind::Direct => return "DIRECT".to_owned(),
                 ProxyKind::Http => "HTTP",
                 ProxyKind::Socks4 => "SOCKSv4",
                 _ => "SOCKSv5",
             };
-            format!("{kind} {}:{}", proxy.host, proxy.port)
+            format!("{kind} {host}:{port}")
         });
         match got {
             Ok(got) => check(&mut problems, "jdk17", got, released.to_owned()),
@@ -221,15 +225,17 @@ fn bypass(case: &Value) -> Vec<String> {
 }
 
 /// `http host:port`, `socks5 host:port` or `direct`, as the retry cases write proxies.
-fn retry_proxy(text: &str) -> Proxy {
+fn retry_proxy(text: &str) -> Listed {
     let (kind, place) = text.split_once(' ').unwrap_or((text, ""));
     if kind == "direct" {
-        return Proxy::direct();
+        return Listed::Direct;
     }
-    value::parse("case", &format!("{kind}://{place}"), Grammar::default()).expect("a proxy")
+    value::parse("case", &format!("{kind}://{place}"), Grammar::default())
+        .and_then(|proxy| proxy.listed("case"))
+        .expect("a proxy")
 }
 
-fn retry_list(value: &Value) -> Vec<Proxy> {
+fn retry_list(value: &Value) -> Vec<Listed> {
     let empty = Vec::new();
     value.as_array().unwrap_or(&empty).iter().map(|v| retry_proxy(v.as_str().unwrap_or_default())).collect()
 }
@@ -246,17 +252,21 @@ fn retry(case: &Value) -> Vec<String> {
     let seconds = |value: &Value| value.as_u64().unwrap_or(0) * 1000;
     let at = seconds(&input["at_s"]);
     for bad in retry_list(&input["bad"]) {
-        table.mark(&bad, at);
+        if let Listed::Proxy(bad) = bad {
+            table.mark(&bad, at);
+        }
     }
     let single = input.get("fallback").map(|f| vec![f.clone()]);
     for fallback in single.or_else(|| input["fallbacks"].as_array().cloned()).unwrap_or_default() {
         // Chromium's step "the first entry failed, go on behind it": the first proxy of the list and those named
         // beside it, unless the first is DIRECT.
-        if list[0].kind != ProxyKind::Direct {
+        if list[0] != Listed::Direct {
             let delay = seconds(&fallback["delay_s"]);
             let also = retry_list(&fallback["also_bad"]);
             for proxy in std::iter::once(&list[0]).chain(&also) {
-                table.mark_for(proxy, at, delay);
+                if let Listed::Proxy(proxy) = proxy {
+                    table.mark_for(proxy, at, delay);
+                }
             }
         }
     }
@@ -279,19 +289,19 @@ fn retry(case: &Value) -> Vec<String> {
         }
     }
     let ask = if input["ask_at_s"].is_null() { at } else { seconds(&input["ask_at_s"]) };
-    let name = |proxy: &Proxy| match proxy.kind {
+    let name = |kind: ProxyKind, host: &str, port: i64| match kind {
         ProxyKind::Direct => "direct".to_owned(),
-        kind => format!("{} {}:{}", kind.name(), proxy.host, proxy.port),
+        kind => format!("{} {host}:{port}", kind.scheme()),
     };
+    let entry = |entry: &Listed| name(kind_of(entry), &place(entry).0, place(entry).1);
     let expect = &case["expect"];
     if let Some(order) = expect.get("order") {
-        let got: Vec<_> = table.reorder(&list, ask).iter().map(name).collect();
+        let got: Vec<_> = table.reorder(&list, ask).iter().map(entry).collect();
         check(&mut problems, "order", json!(got), order.clone());
     }
     let marked = table.snapshot(ask);
     if let Some(want) = expect.get("marked") {
-        let mut got: Vec<_> =
-            marked.iter().map(|m| name(&Proxy::new(m.kind, m.host.clone(), m.port))).collect();
+        let mut got: Vec<_> = marked.iter().map(|m| name(m.kind, &m.host, m.port)).collect();
         let mut want: Vec<_> = want
             .as_array()
             .into_iter()
@@ -388,20 +398,16 @@ fn bug_proxy_for_url(case: &Value) -> Vec<String> {
                                 _ => Grammar::default(),
                             },
                         )
+                        .and_then(|proxy| proxy.listed("case"))
                         .expect("a proxy"),
                     ),
                     _ => "direct://".into(),
                 };
                 check(&mut problems, &what, as_url(&choice.proxies[0]), want);
                 if let Some(user) = expect.get("user") {
-                    let got = choice.proxies[0].credentials.as_ref();
-                    check(&mut problems, "user", json!(got.map(|c| &c.user)), user.clone());
-                    check(
-                        &mut problems,
-                        "password",
-                        json!(got.map(|c| &c.password)),
-                        expect["password"].clone(),
-                    );
+                    let got = shown(&choice.proxies[0]);
+                    check(&mut problems, "user", got["user"].clone(), user.clone());
+                    check(&mut problems, "password", got["password"].clone(), expect["password"].clone());
                 }
             }
             (got, want) => problems.push(format!("{what}: got {got:?}, want {want:?}")),
@@ -421,7 +427,7 @@ fn bug_win_proxy_server(case: &Value) -> Vec<String> {
         if scheme == "socks" {
             let got = selector.select(&OwnedTarget::parse("gopher://h/").unwrap().borrow()).unwrap();
             let want = want.as_str().map_or(ProxyKind::Direct, |_| ProxyKind::Socks4);
-            check(&mut problems, scheme, got.proxies[0].kind, want);
+            check(&mut problems, scheme, kind_of(&got.proxies[0]), want);
             continue;
         }
         let got = selector.select(&OwnedTarget::parse(&format!("{scheme}://h.example/")).unwrap().borrow());
@@ -451,7 +457,7 @@ fn bug_exceptions(kind: &str, case: &Value) -> Vec<String> {
             let selector = JdkProperties::new(&pairs.into_iter().collect(), WebSockets::AsHttp);
             let direct = |h: &&str| {
                 let choice = selector.select(&bug_target(h, None).borrow()).expect("an answer");
-                choice.proxies[0].kind == ProxyKind::Direct
+                choice.proxies[0] == Listed::Direct
             };
             hosts.iter().map(direct).collect()
         }

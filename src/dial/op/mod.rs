@@ -316,13 +316,24 @@ impl<S: RouteSource> Operation<S> {
         Ok(fd)
     }
 
+    /// Makes the pollable descriptor readable when a step or [`Operation::take`] has something to do: at once by the
+    /// wake-up descriptor, later by the timer. (A timer set to the past would cost an interrupt.)
     fn arm(&mut self) {
-        let origin = if self.origin == 0 { monotonic_ns() } else { self.origin };
-        let finished = !matches!(self.state, State::Running) || self.offer().is_some();
-        // A result that was not fetched yet keeps the descriptor readable.
-        let at = if finished { Some(1) } else { self.wait.map(|at| origin + at * 1_000_000) };
-        if let Some(poller) = &mut self.poller {
-            poller.arm(at);
+        let finished = match &self.state {
+            State::Running => self.offer().is_some(),
+            State::Won(won) => won.link.is_some(),
+            State::Ended(_) => true,
+        };
+        let Some(poller) = &mut self.poller else { return };
+        let due = finished || self.origin == 0 || self.test_clock.is_none() && self.wait == Some(0);
+        if due {
+            self.shared.wake.raise(0);
+            return;
+        }
+        let wait = self.wait.filter(|_| matches!(self.state, State::Running));
+        if poller.arm(wait.map(|at| self.origin + at * 1_000_000)).is_err() {
+            // Out of descriptors: the host steps again and again rather than missing a deadline.
+            self.shared.wake.raise(0);
         }
     }
 

@@ -179,6 +179,10 @@ impl<S: RouteSource> Operation<S> {
                 (lane.id, route, link, needs_tls, true)
             }
         };
+        if self.poller.is_some() {
+            // Nothing to fetch any more: quiet until something happens.
+            self.shared.wake.take(0);
+        }
         self.arm();
         let socket = link.hand_over(nonblocking).map_err(|(fault, errno)| fault.error(errno, ""))?;
         Ok(Connected { socket, route, attempt, needs_proxy_tls, provisional })

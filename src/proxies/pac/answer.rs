@@ -14,7 +14,9 @@
 
 use crate::error::{Error, Result, Source, Status};
 use crate::proxies::target::{Authority, canonical_host, parse_port};
-use crate::proxies::{Proxy, ProxyKind};
+use crate::proxies::value::default_port;
+use crate::proxies::{Listed, Proxy, ProxyKind, kind_of};
+use std::sync::Arc;
 
 /// A longer answer is refused.
 pub const LIMIT: usize = 4096;
@@ -23,7 +25,7 @@ pub const LIMIT: usize = 4096;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// In the script's order; may be empty.
-    pub proxies: Vec<Proxy>,
+    pub proxies: Vec<Listed>,
     /// Elements that were left out, as written.
     pub skipped: Vec<String>,
 }
@@ -58,7 +60,7 @@ impl Answer {
     /// something: it never becomes DIRECT.
     pub fn keep(mut self, kinds: &[ProxyKind]) -> Result<Answer> {
         let had = !self.proxies.is_empty();
-        self.proxies.retain(|proxy| kinds.contains(&proxy.kind));
+        self.proxies.retain(|entry| kinds.contains(&kind_of(entry)));
         if had && self.proxies.is_empty() {
             let why = "the script names only kinds of proxy this host cannot use";
             return Err(Error::new(Status::E_PROXY_SELECTOR, why).source(Source::Script));
@@ -67,7 +69,7 @@ impl Answer {
     }
 }
 
-fn parse_element(element: &str, socks: ProxyKind) -> Option<Proxy> {
+fn parse_element(element: &str, socks: ProxyKind) -> Option<Listed> {
     let mut words = element.split([' ', '\t']).filter(|word| !word.is_empty());
     let keyword = words.next()?.to_ascii_uppercase();
     let place = words.next();
@@ -75,7 +77,7 @@ fn parse_element(element: &str, socks: ProxyKind) -> Option<Proxy> {
         return None;
     }
     let kind = match keyword.as_str() {
-        "DIRECT" => return place.is_none().then(Proxy::direct),
+        "DIRECT" => return place.is_none().then_some(Listed::Direct),
         "PROXY" | "HTTP" => ProxyKind::Http,
         "HTTPS" => ProxyKind::Https,
         "SOCKS" => socks,
@@ -90,10 +92,10 @@ fn parse_element(element: &str, socks: ProxyKind) -> Option<Proxy> {
     }
     let parts = Authority::split(place)?;
     let port = match parts.port {
-        None => kind.default_port(),
+        None => default_port(kind),
         Some(digits) => parse_port(digits)?,
     };
     let host = canonical_host(parts.host)?;
     let host = host.strip_suffix('.').unwrap_or(&host);
-    (!host.is_empty()).then(|| Proxy::new(kind, host, port))
+    Proxy::new(kind, host, i64::from(port)).ok().map(|proxy| Listed::Proxy(Arc::new(proxy)))
 }

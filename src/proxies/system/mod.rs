@@ -12,8 +12,8 @@ mod sysconfig;
 use super::environment::{Environment, Table};
 use super::fixed::{Direct, Exceptions, PerScheme};
 use super::no_proxy::{Dialect, NoProxy};
-use super::value::{self, Credentials, Grammar, ProxyKind};
-use super::{Choice, ProxySelector, Target};
+use super::value::{self, Grammar};
+use super::{Choice, ProxyKind, ProxySelector, Target};
 use crate::error::{Error, Result, Status};
 use arc_swap::ArcSwap;
 use std::path::{Path, PathBuf};
@@ -60,9 +60,9 @@ impl Desktop {
                 if let (true, Some((user, password)), None) =
                     (scheme == "http", &self.credentials, &proxy.credentials)
                 {
-                    proxy.credentials = Some(Credentials { user: user.clone(), password: password.clone() });
+                    proxy.credentials = Some((user.clone(), password.clone()));
                 }
-                selector.set(scheme, Arc::from([proxy]))?;
+                selector.set(scheme, Arc::from([proxy.listed(scheme)?]))?;
             }
         }
         if !self.socks.is_empty() {
@@ -72,7 +72,7 @@ impl Desktop {
             if proxy.kind == ProxyKind::Socks5 {
                 proxy.kind = ProxyKind::Socks5h;
             }
-            selector.set_fallback(Arc::from([proxy]))?;
+            selector.set_fallback(Arc::from([proxy.listed("socks")?]))?;
         }
         let list = Box::new(NoProxy::new(&self.exceptions, Dialect::Byway));
         selector.set_exceptions(if self.reversed {

@@ -1,0 +1,109 @@
+//! Bars of proxy selection: one line `bar NAME VALUE LIMIT ok|short` each; values are the median of many rounds.
+//!
+//! `cargo bench --features script --bench proxies` (or `--profile quick` for a look).
+#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+use byway::proxies::environment::{Environment, Table};
+use byway::proxies::no_proxy::Dialect;
+use byway::proxies::{OwnedTarget, ProxySelector};
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Median nanoseconds of one call over rounds of `batch` calls.
+fn median(rounds: usize, batch: u32, mut call: impl FnMut()) -> f64 {
+    let mut times: Vec<f64> = (0..rounds)
+        .map(|_| {
+            let start = Instant::now();
+            for _ in 0..batch {
+                call();
+            }
+            start.elapsed().as_secs_f64() * 1e9 / f64::from(batch)
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[rounds / 2]
+}
+
+fn bar(name: &str, nanoseconds: f64, limit: f64) {
+    let verdict = if nanoseconds <= limit { "ok" } else { "short" };
+    println!("bar {name} {:.3}us {:.3}us {verdict}", nanoseconds / 1e3, limit / 1e3);
+}
+
+fn main() {
+    let mut entries: Vec<String> = (0..60).map(|i| format!("host{i}.corp{i}.example")).collect();
+    entries.extend((0..20).map(|i| format!("10.{i}.0.0/16")));
+    entries.extend((0..20).map(|i| format!("[2001:db8:{i}::]/48")));
+    let list = entries.join(",");
+    for dialect in [Dialect::Byway, Dialect::Curl, Dialect::Go, Dialect::Python] {
+        let table: Table =
+            [("http_proxy", "http://proxy.example:3128"), ("no_proxy", list.as_str())].into_iter().collect();
+        let selector = Environment::new(&table, dialect);
+        for (what, uri) in [
+            ("miss", "http://www.some.where.example.com/"),
+            ("hit", "http://www.host59.corp59.example/"),
+            ("ip_miss", "http://192.0.2.1/"),
+        ] {
+            let target = OwnedTarget::parse(uri).unwrap();
+            let target = target.borrow();
+            let time = median(200, 1000, || {
+                black_box(selector.select(black_box(&target)).unwrap());
+            });
+            bar(&format!("proxies.environment_100_{dialect:?}_{what}").to_lowercase(), time, 1000.0);
+        }
+    }
+    scripts();
+}
+
+#[cfg(not(feature = "script"))]
+fn scripts() {
+    println!("without the feature `script` there is nothing more to measure");
+}
+
+#[cfg(feature = "script")]
+fn scripts() {
+    use byway::proxies::pac::{NoNames, Pac, PacOptions};
+    use byway::script::{Pool, PoolLimits};
+    use std::sync::Arc;
+
+    let script = "function FindProxyForURL(url, host) {\n\
+        if (isPlainHostName(host) || dnsDomainIs(host, '.corp.example')) return 'DIRECT';\n\
+        if (shExpMatch(host, '*.internal.example') || isInNet(host, '10.0.0.0', '255.0.0.0')) return 'DIRECT';\n\
+        if (url.substring(0, 6) == 'https:') return 'HTTPS secure.example:443; DIRECT';\n\
+        return 'PROXY proxy.example:3128; PROXY backup.example:3128; DIRECT';\n}\n";
+    let targets: Vec<_> =
+        ["http://10.1.2.3/x?y=z", "http://192.0.2.1/", "https://192.0.2.9/q", "http://intranet/"]
+            .iter()
+            .map(|uri| OwnedTarget::parse(uri).unwrap())
+            .collect();
+    let make = |pool: &Pool| {
+        Pac::new("bench", script.into(), pool.clone(), Arc::new(NoNames), PacOptions::default()).unwrap()
+    };
+    let pool = Pool::new(PoolLimits::default());
+    let pac = make(&pool);
+    let mut next = 0;
+    let time = median(300, 200, || {
+        next += 1;
+        black_box(pac.select(&targets[next % targets.len()].borrow()).unwrap());
+    });
+    bar("proxies.pac_call", time, 12_000.0);
+
+    let mut inside = 0;
+    for i in 0..2000 {
+        let choice = pac.select(&targets[i % targets.len()].borrow()).unwrap();
+        if let byway::proxies::Why::Script(_, ns) = choice.why {
+            inside += ns;
+        }
+    }
+    println!("proxies.pac_call: {:.3}us of it inside the engine", inside as f64 / 2000.0 / 1e3);
+
+    // A thread that runs already, a script it has not seen: context, helpers, compilation, first call.
+    let cold = median(300, 1, || {
+        black_box(make(&pool).select(&targets[0].borrow()).unwrap());
+    });
+    bar("proxies.pac_cold_start", cold, 1_000_000.0);
+    let first = median(50, 1, || {
+        let pool = Pool::new(PoolLimits::default());
+        black_box(make(&pool).select(&targets[0].borrow()).unwrap());
+    });
+    bar("proxies.pac_cold_start_with_thread", first, 1_000_000.0);
+}

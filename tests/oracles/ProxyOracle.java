@@ -1,0 +1,34 @@
+import java.io.*;
+import java.net.*;
+import java.nio.charset.StandardCharsets;
+import java.util.*;
+
+/** Answers of the JDK's own selector: a line is `name=value` pairs and a URL, separated by tabs. */
+public class ProxyOracle {
+    public static void main(String[] args) throws IOException {
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        PrintStream out = new PrintStream(System.out, false, "UTF-8");
+        for (String line; (line = in.readLine()) != null; ) {
+            String[] parts = line.split("\t", -1);
+            List<String> names = new ArrayList<>();
+            for (int i = 0; i + 1 < parts.length; i++) {
+                int at = parts[i].indexOf('=');
+                if (at < 0) continue;
+                names.add(parts[i].substring(0, at));
+                System.setProperty(parts[i].substring(0, at), parts[i].substring(at + 1));
+            }
+            String answer;
+            try {
+                Proxy proxy = ProxySelector.getDefault().select(new URI(parts[parts.length - 1])).get(0);
+                InetSocketAddress place = (InetSocketAddress) proxy.address();
+                answer = proxy.type() == Proxy.Type.DIRECT ? "DIRECT"
+                    : proxy.type() + " " + place.getHostString() + ":" + place.getPort();
+            } catch (Exception error) {
+                answer = error.getClass().getSimpleName();
+            }
+            for (String name : names) System.clearProperty(name);
+            out.println(answer);
+        }
+        out.flush();
+    }
+}
