@@ -451,7 +451,7 @@ fn check(case: u64) {
     let mut world = World {
         texts: (0..rows).map(|_| url(&mut dice)).collect(),
         urls: Vec::new(),
-        tags: (0..rows).map(|row| if case % 2 == 0 { row } else { row * 10 + 7 }).collect(),
+        tags: (0..rows).map(|row| if case % 2 == 0 { row + 1 } else { row * 10 + 7 }).collect(),
         parts: (0..1 + dice.below(3)).map(|_| Part::Program(Arc::new(program(&mut dice)))).collect(),
         fail_fast: dice.chance(70),
     };

@@ -7,6 +7,7 @@ pub mod chain;
 pub mod choice;
 mod column;
 mod compiled;
+pub mod explain;
 mod hash;
 pub mod invocation;
 pub mod live;

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 
 use super::invocation::{Invocation, as_text};
 use super::program::{
-    Affinity, CallTest, Column, Condition, Destinations, Equal, FailoverClaim, Fallback, Firing, Program,
-    RowTest, Step, Tag, TagRule, TagSet, Then,
+    Affinity, CallTest, Column, Condition, Destination, Destinations, Equal, FailoverClaim, Fallback, Firing,
+    Program, RowTest, Step, Tag, TagRule, TagSet, Then,
 };
 use super::snapshot::Invokers;
 use super::url::Url;
@@ -132,6 +132,46 @@ pub struct Run<'a, 'd, T: Table + ?Sized> {
 impl<T: Table + ?Sized> Run<'_, '_, T> {
     /// The rows that the program leaves of `list`, in its order.
     pub fn program(&mut self, program: &Program, list: Vec<usize>) -> Vec<usize> {
+        let Run { invokers, call, draw } = self;
+        let mut pick = |destinations: &Destinations, weights: &[u32]| {
+            let weights = weights.iter().copied();
+            let total = draw_total(weights.clone());
+            let number = match destinations.hash_key.as_ref().and_then(|key| call.value(key)) {
+                Some(value) => stable_hash(value) % total,
+                None => draw(total),
+            };
+            destination_of(
+                weights,
+                if destinations.first_gains_one { number.saturating_sub(1) } else { number },
+            )
+        };
+        Walk { invokers: *invokers, call, pick: &mut pick, observe: &mut |_| {} }.program(program, list)
+    }
+}
+
+/// Something that happened while a program ran.
+pub(crate) enum Event<'a> {
+    /// A step was asked and answered.
+    Step { step: &'a Step, before: &'a [usize], after: &'a [usize], drawn: Option<&'a Destination> },
+    /// A condition did not fire.
+    Silent(&'a Condition),
+    /// Nothing was left, and the program gave its input back.
+    Restored(&'a [usize]),
+}
+
+/// Which of the live destinations, given their weights.
+pub(crate) type Pick<'a> = &'a mut dyn FnMut(&Destinations, &[u32]) -> usize;
+
+/// A run whose draws are decided by index and whose steps are watched.
+pub(crate) struct Walk<'a, 'd, T: Table + ?Sized> {
+    pub(crate) invokers: &'a T,
+    pub(crate) call: &'a Invocation<'a>,
+    pub(crate) pick: Pick<'d>,
+    pub(crate) observe: &'d mut dyn FnMut(Event<'_>),
+}
+
+impl<T: Table + ?Sized> Walk<'_, '_, T> {
+    pub(crate) fn program(&mut self, program: &Program, list: Vec<usize>) -> Vec<usize> {
         let input = list.clone();
         let mut list = list;
         let mut last_word = false;
@@ -141,24 +181,31 @@ impl<T: Table + ?Sized> Run<'_, '_, T> {
             if list.is_empty() {
                 break;
             }
+            let before = list.clone();
+            let mut drawn = None;
             list = match step {
                 Step::Condition(condition) => {
                     if condition_fired && program.firing == Firing::First
                         || !call_passes(&condition.when, self.call)
                     {
+                        (self.observe)(Event::Silent(condition));
                         continue;
                     }
                     condition_fired = true;
                     last_word = matches!(condition.then, Then::Empty { last_word: true });
-                    self.condition(condition, list, own)
+                    self.condition(condition, list, own, &mut drawn)
                 }
                 Step::Tag(tag) => self.tag(tag, list),
                 Step::Affinity(affinity) => self.affinity(affinity, list),
                 Step::Equal(equal) => self.equal(equal, list),
             };
+            (self.observe)(Event::Step { step, before: &before, after: &list, drawn });
         }
         match program.fallback {
-            Fallback::WholeProgram { force: false } if list.is_empty() && !last_word => input,
+            Fallback::WholeProgram { force: false } if list.is_empty() && !last_word && !input.is_empty() => {
+                (self.observe)(Event::Restored(&input));
+                input
+            }
             _ => list,
         }
     }
@@ -167,40 +214,48 @@ impl<T: Table + ?Sized> Run<'_, '_, T> {
         list.iter().copied().filter(|row| self.invokers.passes(*row, test)).collect()
     }
 
-    fn condition(&mut self, condition: &Condition, list: Vec<usize>, own_fallback: bool) -> Vec<usize> {
+    fn condition<'r>(
+        &mut self,
+        condition: &'r Condition,
+        list: Vec<usize>,
+        own_fallback: bool,
+        drawn: &mut Option<&'r Destination>,
+    ) -> Vec<usize> {
         let kept = match &condition.then {
             Then::Empty { .. } => return Vec::new(),
             Then::Keep(rows) => self.keep(&list, rows),
-            Then::Destinations(destinations) => self.destination(destinations, &list),
+            Then::Destinations(destinations) => self.destination(destinations, &list, drawn),
         };
         if kept.is_empty() && own_fallback && !condition.force { list } else { kept }
     }
 
-    fn destination(&mut self, destinations: &Destinations, list: &[usize]) -> Vec<usize> {
-        let mut live: Vec<(i32, u32, Vec<usize>)> = destinations
+    fn destination<'r>(
+        &mut self,
+        destinations: &'r Destinations,
+        list: &[usize],
+        drawn: &mut Option<&'r Destination>,
+    ) -> Vec<usize> {
+        let mut live: Vec<(&Destination, Vec<usize>)> = destinations
             .list
             .iter()
-            .map(|one| (one.priority, one.weight, self.keep(list, &one.rows)))
-            .filter(|(_, _, rows)| !rows.is_empty())
+            .map(|one| (one, self.keep(list, &one.rows)))
+            .filter(|(_, rows)| !rows.is_empty())
             .collect();
-        let first = live.iter().map(|(priority, ..)| *priority).min();
-        live.retain(|(priority, ..)| Some(*priority) == first);
+        let first = live.iter().map(|(one, _)| one.priority).min();
+        live.retain(|(one, _)| Some(one.priority) == first);
         let chosen = if live.len() > 1 {
-            let weights = live.iter().map(|(_, weight, _)| *weight);
-            let total = draw_total(weights.clone());
-            let hashed = destinations.hash_key.as_ref().and_then(|key| self.call.value(key));
-            let number = match hashed {
-                Some(value) => stable_hash(value) % total,
-                None => (self.draw)(total),
-            };
-            destination_of(
-                weights,
-                if destinations.first_gains_one { number.saturating_sub(1) } else { number },
-            )
+            let weights: Vec<u32> = live.iter().map(|(one, _)| one.weight).collect();
+            (self.pick)(destinations, &weights)
         } else {
             0
         };
-        live.into_iter().nth(chosen).map(|(_, _, rows)| rows).unwrap_or_default()
+        match live.into_iter().nth(chosen) {
+            Some((one, rows)) => {
+                *drawn = Some(one);
+                rows
+            }
+            None => Vec::new(),
+        }
     }
 
     fn tag(&mut self, tag: &Tag, list: Vec<usize>) -> Vec<usize> {
