@@ -9,7 +9,8 @@ use byway::chain::snapshot::Invokers;
 use byway::rules::dialect::Dialect;
 use byway::rules::report::Severity;
 use byway::rules::{Rule, RuleKind, lint};
-use engines::{Lowered, Random, Router};
+use byway::runtime::random::Draw;
+use engines::{Compiled, Lowered, Random, Replay, Router};
 use naive::{Call, World, url::Url};
 
 /// Picks from a list.
@@ -305,13 +306,20 @@ fn programs_mean_what_the_naive_reference_says() {
             _ => Router::Rule(Some(&rule), kind),
         };
         let lowered = Lowered::new(router, dialect, &consumer, &invokers);
-        for _ in 0..6 {
+        let mut compiled = Compiled::of(&lowered, &consumer, &invokers);
+        for turn in 0..6 {
             let call = call(&mut random);
             let seed = random.next();
             let world = World::new(dialect, &consumer, &urls, Some(&call));
-            let (mut first, mut second) = (Random(seed), Random(seed));
+            let (mut first, mut second) = (Replay(seed), Replay(seed));
             let (want, _) = engines::naive(router, &world, &mut |total| first.below(total));
-            let got = lowered.route(&call, &mut |total| second.below(total));
+            let plain = lowered.route(&call, &mut |total| second.below(total));
+            let got = if turn % 2 == 0 {
+                [compiled.route(&call, seed), plain]
+            } else {
+                [plain, compiled.route(&call, seed)]
+            };
+            let want = [want.clone(), want];
             assert_eq!(
                 got,
                 want,

@@ -83,7 +83,10 @@ impl StringMatch {
     fn compile(&mut self, dialect: Dialect) -> Result<(), String> {
         let Some(text) = &self.regex else { return Ok(()) };
         if text.len() > REGEX_TEXT {
-            return Err(format!("a regular expression of {} bytes; at most {REGEX_TEXT} are taken", text.len()));
+            return Err(format!(
+                "a regular expression of {} bytes; at most {REGEX_TEXT} are taken",
+                text.len()
+            ));
         }
         let unanchored = dialect.table().regex_unanchored;
         let pattern = if unanchored { text.clone() } else { format!("^(?:{text})$") };

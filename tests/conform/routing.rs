@@ -2,10 +2,11 @@
 
 use crate::Outcome;
 pub(crate) use crate::engines::Router;
-use crate::engines::{Lowered, Random, naive, names_method};
+use crate::engines::{Compiled, Lowered, Random, Replay, naive, names_method};
 use crate::naive::{Call, TagWay, World, url::Url};
 use byway::rules::dialect::Dialect;
 use byway::rules::expression::Condition;
+use byway::runtime::random::Draw;
 use serde_json::{Value, json};
 
 /// The dialect of an implementation's name in a case.
@@ -41,7 +42,10 @@ impl Got {
     }
 }
 
-/// Routes the whole list once. Draws answer 0.
+/// Where draws begin; any number will do.
+const SEED: u64 = 7;
+
+/// Routes the whole list once through every engine.
 pub(crate) fn route_all(
     router: Router<'_>,
     dialect: Dialect,
@@ -51,11 +55,18 @@ pub(crate) fn route_all(
 ) -> Got {
     let urls: Vec<Url> = invokers.iter().map(|text| Url::parse(text, dialect)).collect();
     let world = World::new(dialect, consumer, &urls, call);
-    let (rows, way) = naive(router, &world, &mut |_| 0);
+    let (rows, way) = naive(router, &world, &mut |total| Replay(SEED).below(total));
     let lowered = Lowered::new(router, dialect, consumer, invokers);
     let disagree = call.filter(|call| call.method.is_some() || !names_method(router)).and_then(|call| {
-        let got = lowered.route(call, &mut |_| 0);
-        (got != rows).then(|| format!("naive {rows:?}, its program {got:?}: {:?}", lowered.words()))
+        let plain = lowered.route(call, &mut |total| Replay(SEED).below(total));
+        if plain != rows {
+            return Some(format!("naive {rows:?}, its program {plain:?}: {:?}", lowered.words()));
+        }
+        let mut compiled = Compiled::of(&lowered, consumer, invokers);
+        // Once when it is new to the engine, once when it is remembered.
+        let answers = [compiled.route(call, SEED), compiled.route(call, SEED)];
+        (answers != [rows.clone(), rows.clone()])
+            .then(|| format!("naive {rows:?}, compiled {answers:?}: {:?}", lowered.words()))
     });
     Got { rows, way, disagree }
 }
@@ -88,15 +99,17 @@ pub(crate) fn distribution(
     let urls: Vec<Url> = invokers.iter().map(|text| Url::parse(text, dialect)).collect();
     let world = World::new(dialect, consumer, &urls, call);
     let lowered = Lowered::new(router, dialect, consumer, invokers);
+    let mut compiled = Compiled::of(&lowered, consumer, invokers);
     let nothing = Call::default();
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut counts = vec![0u64; outcomes.len()];
     for round in 0..repeat {
-        // Both engines draw from one stream, turn by turn: the shares hold for each and for both together.
-        let rows = if round % 2 == 0 {
-            naive(router, &world, &mut |total| random.below(total)).0
-        } else {
-            lowered.route(call.unwrap_or(&nothing), &mut |total| random.below(total))
+        // The engines draw turn by turn: the shares hold for each and for all together.
+        let call = call.unwrap_or(&nothing);
+        let rows = match round % 3 {
+            0 => naive(router, &world, &mut |total| random.below(total)).0,
+            1 => lowered.route(call, &mut |total| random.below(total)),
+            _ => compiled.route(call, random.next()),
         };
         let Some(at) = outcomes.iter().position(|outcome| outcome["indices"] == json!(rows)) else {
             return Outcome::Fail(format!("{rows:?} is none of the outcomes"));

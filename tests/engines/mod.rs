@@ -1,10 +1,19 @@
-//! The engines a rule runs through in tests: the naive reference, and the program it is lowered to.
+//! The engines a rule runs through in tests: the naive reference, the program it is lowered to run by the plain
+//! reference of programs, and the compiled engine.
 #![allow(dead_code, clippy::panic, clippy::unwrap_used, clippy::expect_used)]
 
 use crate::naive::{Call, TagWay, World};
+use byway::chain::chain::{Chain, ChainOptions};
+use byway::chain::router::{RouterSlot, SlotBody};
+use byway::chain::session::Session;
+use byway::chain::snapshot::Invokers;
+use byway::chain::store::RuleStore;
 use byway::chain::{self, invocation::Invocation, program::Program};
 use byway::rules::dialect::Dialect;
-use byway::rules::{Rule, RuleKind, lower};
+use byway::rules::{Rule, RuleKind, lower, routers};
+use byway::runtime::random::{Draw, HostRandom, RandomSource};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One router of a chain.
 #[derive(Clone, Copy)]
@@ -58,18 +67,14 @@ pub(crate) struct Lowered {
 
 impl Lowered {
     pub(crate) fn new(router: Router<'_>, dialect: Dialect, consumer: &str, invokers: &[String]) -> Lowered {
-        // A case may have invokers without a URL; the engine takes no such list.
-        let url = |text: &str| {
-            chain::url::Url::parse(text).or_else(|_| chain::url::Url::parse("none://0.0.0.0")).expect("a URL")
-        };
-        let consumer = url(consumer);
+        let consumer = usable(consumer);
         let program = match router {
             Router::Mock => lower::mock(),
             Router::Rule(Some(rule), _) => lower::rule(rule, &consumer, dialect),
             Router::Rule(None, RuleKind::Tag) => lower::tag(None, &consumer, dialect),
             Router::Rule(None, _) => Program::new(Vec::new()),
         };
-        Lowered { program, invokers: invokers.iter().map(|text| url(text)).collect() }
+        Lowered { program, invokers: invokers.iter().map(|text| usable(text)).collect() }
     }
 
     pub(crate) fn route(&self, call: &Call, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
@@ -119,4 +124,80 @@ impl Random {
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         if bound == 0 { 0 } else { self.next() % bound }
     }
+}
+
+/// Numbers that every engine draws alike: the n-th one from a start that is set before each call.
+#[derive(Default)]
+pub(crate) struct Numbers(AtomicU64);
+
+impl HostRandom for Numbers {
+    fn next_u64(&self) -> u64 {
+        Random(self.0.fetch_add(1, Ordering::Relaxed)).next()
+    }
+}
+
+/// The same numbers, for the engines that are given a draw.
+pub(crate) struct Replay(pub u64);
+
+impl Draw for Replay {
+    fn next_u64(&mut self) -> u64 {
+        self.0 += 1;
+        Random(self.0 - 1).next()
+    }
+}
+
+/// A chain over one list, routed through a session.
+pub(crate) struct Compiled {
+    chain: Chain,
+    session: Session,
+    numbers: Arc<Numbers>,
+}
+
+impl Compiled {
+    /// A chain of one router.
+    pub(crate) fn of(lowered: &Lowered, consumer: &str, invokers: &[String]) -> Compiled {
+        let slot = RouterSlot::new("one", 0, SlotBody::Program(Arc::new(lowered.program.clone())));
+        let rules = RuleStore::new(routers::languages(), 0);
+        Compiled::new(Dialect::Byway, consumer, invokers, vec![slot], rules)
+    }
+
+    /// A chain of these routers that follows these rules.
+    pub(crate) fn new(
+        dialect: Dialect,
+        consumer: &str,
+        invokers: &[String],
+        slots: Vec<RouterSlot>,
+        rules: Arc<RuleStore>,
+    ) -> Compiled {
+        let numbers = Arc::new(Numbers::default());
+        let random = Arc::new(RandomSource::host(Arc::clone(&numbers) as Arc<dyn HostRandom>));
+        let mut options = ChainOptions::new(usable(consumer), slots);
+        options.dialect = dialect as u8;
+        options.fail_fast = dialect.table().fail_fast;
+        let chain = Chain::new(options, rules, random);
+        let texts = invokers
+            .iter()
+            .map(|text| if chain::url::Url::parse(text).is_ok() { text.as_str() } else { NO_URL });
+        chain.set_invokers(Invokers::from_urls(texts).expect("a list"));
+        let session = chain.session();
+        Compiled { chain, session, numbers }
+    }
+
+    pub(crate) fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// Routes with draws from the `seed`-th number on.
+    pub(crate) fn route(&mut self, call: &Call, seed: u64) -> Vec<usize> {
+        self.numbers.0.store(seed, Ordering::Relaxed);
+        let session = &mut self.session;
+        with_invocation(call, |call| session.route(call).expect("a route").rows().iter().collect())
+    }
+}
+
+/// In place of an invoker without a URL, which the engine takes no list with.
+const NO_URL: &str = "none://0.0.0.0";
+
+fn usable(text: &str) -> chain::url::Url {
+    chain::url::Url::parse(text).or_else(|_| chain::url::Url::parse(NO_URL)).expect("a URL")
 }
