@@ -6,12 +6,16 @@ mod engines;
 mod naive;
 
 use byway::chain::snapshot::Invokers;
+use byway::chain::store::RuleStore;
 use byway::rules::dialect::Dialect;
 use byway::rules::report::Severity;
-use byway::rules::{Rule, RuleKind, lint};
+use byway::rules::slot::Slot;
+use byway::rules::{Rule, RuleKind, lint, routers};
 use byway::runtime::random::Draw;
-use engines::{Compiled, Lowered, Random, Replay, Router};
+use engines::{Compiled, InForce, Lowered, Random, Replay, Router};
 use naive::{Call, World, url::Url};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Picks from a list.
 fn one<'a>(random: &mut Random, list: &[&'a str]) -> &'a str {
@@ -325,6 +329,92 @@ fn programs_mean_what_the_naive_reference_says() {
                 want,
                 "{dialect:?} {kind:?}\n{text}\nconsumer {consumer}\n{invokers:#?}\n{call:?}\n{}",
                 lowered.words()
+            );
+        }
+    }
+}
+
+#[test]
+fn chains_follow_their_rules_and_lists() {
+    let mut random = Random(4);
+    let keys = [
+        (RuleKind::Condition, "S::"),
+        (RuleKind::Condition, "own"),
+        (RuleKind::Condition, "theirs"),
+        (RuleKind::Condition, "others"),
+        (RuleKind::Affinity, "S::"),
+        (RuleKind::Affinity, "theirs"),
+        (RuleKind::Tag, "theirs"),
+        (RuleKind::Tag, "own"),
+    ];
+    for round in 0..400 {
+        let dialect = Dialect::ALL[round % 4];
+        let consumer =
+            consumer(&mut random).replace("/?", "/S?") + one(&mut random, &["", "&application=own"]);
+        let store = RuleStore::new(routers::languages(), dialect as u8);
+        let mut compiled = Compiled::whole(dialect, &consumer, &[], &store);
+        let mut slots: HashMap<String, Slot> = HashMap::new();
+        let mut invokers: Vec<String> = Vec::new();
+        for _ in 0..30 {
+            match random.below(6) {
+                0 => {
+                    invokers = (0..random.below(12))
+                        .map(|_| {
+                            let app = one(
+                                &mut random,
+                                &[
+                                    "",
+                                    "&remote.application=theirs",
+                                    "&application=theirs",
+                                    "&remote.application=own",
+                                ],
+                            );
+                            url(&mut random, &["dubbo", "dubbo", "mock"]) + app
+                        })
+                        .collect();
+                    compiled.set_invokers(&invokers);
+                }
+                1 | 2 => {
+                    let (kind, name) = keys[usize::try_from(random.below(keys.len() as u64)).unwrap()];
+                    let key = format!("{name}{}", kind.suffix());
+                    let slot = slots.entry(key.clone()).or_insert_with(|| Slot::new(kind, dialect));
+                    match random.below(5) {
+                        0 => {
+                            slot.remove();
+                            let _ = store.remove(&key);
+                        }
+                        1 => {
+                            let bad =
+                                one(&mut random, &["conditions: [", "tags: 5", "", "conditions: ['a==b']"]);
+                            let refused = slot.set(Some(bad)).error;
+                            assert_eq!(store.put(&key, bad).err(), refused.map(|error| error.subject(key)));
+                        }
+                        _ => {
+                            let text = rule(&mut random, kind, dialect).1;
+                            slot.set(Some(&text));
+                            store.put(&key, &text).unwrap();
+                        }
+                    }
+                }
+                _ => {}
+            }
+            let in_force: InForce = slots
+                .iter()
+                .filter_map(|(key, slot)| Some((key.clone(), Arc::clone(slot.active()?))))
+                .collect();
+            let urls: Vec<Url> = invokers.iter().map(|text| Url::parse(text, dialect)).collect();
+            let call = call(&mut random);
+            let seed = random.next();
+            let world = World::new(dialect, &consumer, &urls, Some(&call));
+            let mut draws = Replay(seed);
+            let want = engines::naive_chain(&world, &in_force, &mut |total| draws.below(total));
+            let got = compiled.route(&call, seed);
+            assert_eq!(
+                got,
+                want,
+                "{dialect:?} {consumer}\n{invokers:#?}\n{call:?}\n{:#?}\n{:#?}",
+                in_force.iter().map(|(key, rule)| format!("{key}\n{}", rule.to_yaml())).collect::<Vec<_>>(),
+                compiled.chain().status()
             );
         }
     }

@@ -348,8 +348,6 @@ pub struct Table {
     pub regex_unanchored: bool,
     /// Go cannot tell an empty operator from none, nor an empty value from a missing one.
     pub string_match_empty_is_unset: bool,
-    /// The parameter that names a provider's application.
-    pub provider_application: &'static [&'static str],
     /// The routers of a chain, ascending.
     pub routers: &'static [Place],
     /// `order` of a static router from a URL that names none.
@@ -408,7 +406,6 @@ const BYWAY: Table = Table {
     affinity_whole_ratio: false,
     regex_unanchored: false,
     string_match_empty_is_unset: false,
-    provider_application: &["remote.application", "application"],
     routers: &[
         at("mock", -100, Role::Mock),
         at("standard-mesh-rule", -50, Role::Mesh),
@@ -451,7 +448,6 @@ const DUBBO_3: Table = Table {
     star_tag_is_all: false,
     affinity_keeps_when_empty: false,
     affinity_value: AffinityValue::JavaParameter,
-    provider_application: &["remote.application"],
     pick: Quirks {
         first_decides_about_weights: true,
         zero_weights_keep_first: true,
@@ -523,7 +519,6 @@ static DUBBO_GO: Table = Table {
     affinity_whole_ratio: true,
     regex_unanchored: true,
     string_match_empty_is_unset: true,
-    provider_application: &["application"],
     routers: &[
         at("service.affinity", i64::MIN, Role::AffinityService),
         at("application.affinity", i64::MIN, Role::AffinityProviderApplication),

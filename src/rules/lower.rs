@@ -527,6 +527,37 @@ pub fn address() -> Program {
     })])
 }
 
+/// dubbo-go's first step: only providers of the consumer's own service key, unless there are none.
+pub fn service_key(consumer: &Url) -> Program {
+    let exact = |column: Column, text: &str| {
+        RowTest::Value(column, value::pattern(Pattern::Exact(text.to_owned()), &View::default(), text))
+    };
+    let same = |name: &str| match consumer.given(name) {
+        Some(text) => exact(Column::parameter(name), text),
+        None => RowTest::Value(Column::parameter(name), value::nothing()),
+    };
+    // The version 0.0.0 is none.
+    let version = match consumer.given("version").filter(|version| *version != "0.0.0") {
+        Some(text) => exact(Column::parameter("version"), text),
+        None => RowTest::AnyOf(vec![
+            RowTest::Value(Column::parameter("version"), value::nothing()),
+            exact(Column::parameter("version"), "0.0.0"),
+        ]),
+    };
+    let interface = consumer.interface();
+    let no_interface = RowTest::Value(Column::parameter("interface"), value::nothing());
+    let interface = RowTest::AnyOf(vec![
+        exact(Column::parameter("interface"), interface),
+        RowTest::AllOf(vec![no_interface, exact(Column::Path, interface)]),
+    ]);
+    Program::new(vec![Step::Condition(p::Condition {
+        when: CallTest::Always,
+        then: Then::Keep(RowTest::AllOf(vec![interface, version, same("group")])),
+        force: false,
+        text: "providers of another service".into(),
+    })])
+}
+
 impl p::Rule for Rule {
     fn lower(&self, at: &p::Lowering<'_>) -> crate::Result<Program> {
         let dialect = Dialect::from_number(i32::from(at.dialect)).unwrap_or_default();

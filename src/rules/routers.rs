@@ -59,6 +59,10 @@ pub fn built_in(dialect: Dialect, consumer: &Url) -> Result<Vec<RouterSlot>> {
         except: except.map(Into::into),
     };
     let mut routers = Vec::new();
+    if dialect.table().service_key_filter {
+        let program = lower::service_key(consumer);
+        routers.push(RouterSlot::new("service-key", i64::MIN, SlotBody::Program(Arc::new(program))));
+    }
     for place in dialect.table().routers {
         let by_key = |key| SlotBody::Rule { key, otherwise: None };
         let body = match place.role {

@@ -176,8 +176,9 @@ fn parse(case: &Value) -> Outcome {
             "config_key" => {
                 let texts = invokers_of(&case["invokers"]);
                 let url = Url::parse(texts.first().map(String::as_str).unwrap_or_default(), dialect);
-                let names = dialect.table().provider_application;
-                let application = names.iter().find_map(|name| url.parameter(name)).unwrap_or_default();
+                let application =
+                    ["remote.application", "application"].iter().find_map(|name| url.parameter(name));
+                let application = application.unwrap_or_default();
                 json!(application_rule_key(RuleKind::Tag, &application))
             }
             other => return Outcome::Fail(format!("unknown field {other}")),

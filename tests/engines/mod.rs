@@ -183,6 +183,21 @@ impl Compiled {
         Compiled { chain, session, numbers }
     }
 
+    /// The chain a host gets: the routers of the dialect, following `rules`.
+    pub(crate) fn whole(
+        dialect: Dialect,
+        consumer: &str,
+        invokers: &[String],
+        rules: &Arc<RuleStore>,
+    ) -> Compiled {
+        let slots = routers::built_in(dialect, &usable(consumer)).expect("routers");
+        Compiled::new(dialect, consumer, invokers, slots, Arc::clone(rules))
+    }
+
+    pub(crate) fn set_invokers(&self, invokers: &[String]) {
+        self.chain.set_invokers(Invokers::from_urls(invokers.iter().map(String::as_str)).expect("a list"));
+    }
+
     pub(crate) fn chain(&self) -> &Chain {
         &self.chain
     }
@@ -200,4 +215,56 @@ const NO_URL: &str = "none://0.0.0.0";
 
 fn usable(text: &str) -> chain::url::Url {
     chain::url::Url::parse(text).or_else(|_| chain::url::Url::parse(NO_URL)).expect("a URL")
+}
+
+/// The rules in force by key, for the naive reference.
+pub(crate) type InForce = std::collections::HashMap<String, Arc<Rule>>;
+
+/// A whole chain by the naive reference: every router of the dialect in order, each on the output of the one before.
+pub(crate) fn naive_chain(
+    world: &World<'_>,
+    rules: &InForce,
+    draws: &mut dyn FnMut(u64) -> u64,
+) -> Vec<usize> {
+    use byway::rules::dialect::{Role, application_rule_key, service_rule_key};
+    let table = world.dialect.table();
+    let given = |name: &str| world.consumer.parameter(name).filter(|text| !text.is_empty());
+    let (version, group) = (given("version").unwrap_or_default(), given("group").unwrap_or_default());
+    let path = world.consumer.reference("path").unwrap_or_default();
+    let interface = given("interface").unwrap_or_else(|| path.trim_start_matches('/').to_owned());
+    let own = given("application");
+    let of_provider = world.invokers.first().and_then(|first| {
+        let value = |name: &&str| first.parameter(name).filter(|text| !text.is_empty());
+        ["remote.application", "application"].iter().find_map(value)
+    });
+    let mut list = world.all();
+    if table.service_key_filter {
+        list = world.service_key(list);
+    }
+    for place in table.routers {
+        let by_service = |kind| Some(service_rule_key(world.dialect, kind, &interface, &version, &group));
+        let by_app = |kind, application: &Option<String>| {
+            application.as_deref().map(|name| application_rule_key(kind, name))
+        };
+        let key = match place.role {
+            Role::Service => by_service(RuleKind::Condition),
+            Role::ProviderApplication if of_provider == own => None,
+            Role::ProviderApplication => by_app(RuleKind::Condition, &of_provider),
+            Role::Application => by_app(RuleKind::Condition, &own),
+            Role::AffinityService => by_service(RuleKind::Affinity),
+            Role::AffinityProviderApplication => by_app(RuleKind::Affinity, &of_provider),
+            Role::Tag => by_app(RuleKind::Tag, &of_provider),
+            Role::Mock | Role::Mesh | Role::Script | Role::Address => None,
+        };
+        let rule = key.and_then(|key| rules.get(&key)).map(Arc::as_ref);
+        list = match (place.role, rule) {
+            (Role::Mock, _) => world.mock(list),
+            (Role::Tag, Some(Rule::Tag(rule))) => world.tag(Some(rule), list).0,
+            (Role::Tag, _) => world.tag(None, list).0,
+            (_, Some(Rule::Condition(rule))) => world.condition_rule(rule, list, draws),
+            (_, Some(Rule::Affinity(rule))) => world.affinity_rule(rule, list),
+            _ => list,
+        };
+    }
+    list
 }

@@ -280,6 +280,19 @@ impl<'a> World<'a> {
         if !enough || (kept.is_empty() && table.affinity_keeps_when_empty) { list } else { kept }
     }
 
+    /// dubbo-go's first step: providers of the consumer's own service key, unless there are none.
+    pub(crate) fn service_key(&self, list: Rows) -> Rows {
+        let key = |url: &Url| {
+            let given = |name: &str| url.parameter(name).filter(|text| !text.is_empty());
+            let path = url.reference("path").unwrap_or_default();
+            let interface = given("interface").unwrap_or_else(|| path.trim_start_matches('/').to_owned());
+            (interface, given("version").filter(|version| version != "0.0.0"), given("group"))
+        };
+        let own = key(&self.consumer);
+        let kept = self.keep(&list, |url| key(url) == own);
+        if kept.is_empty() { list } else { kept }
+    }
+
     // --- mock ---
 
     pub(crate) fn mock(&self, list: Rows) -> Rows {
