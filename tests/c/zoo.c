@@ -77,6 +77,88 @@ static void *make_error(void)
     return made;
 }
 
+static void *make_text(void)
+{
+    byway_text *made = NULL;
+    (void)byway_rule_key(BYWAY_DIALECT_BYWAY, BYWAY_RULE_TAG, "app", BYWAY_NUL, NULL, 0, NULL, 0, NULL, 0, &made, NULL);
+    return made;
+}
+
+static const byway_str zoo_url = { "dubbo://10.0.0.1:20880/Zoo?remote.application=zoo", BYWAY_NUL };
+
+static void *make_invokers(void)
+{
+    byway_invokers *made = NULL;
+    (void)byway_invokers_new(engine(), &zoo_url, NULL, 1, 0, NULL, &made, NULL);
+    return made;
+}
+
+static void *make_invokers_builder(void)
+{
+    byway_invokers_builder *made = NULL;
+    (void)byway_invokers_builder_new(engine(), NULL, 0, NULL, &made, NULL);
+    return made;
+}
+
+static void *make_invocation(void)
+{
+    byway_invocation *made = NULL;
+    (void)byway_invocation_new(&made, NULL);
+    if (made)
+        (void)byway_invocation_set_method(made, "visit", BYWAY_NUL);
+    return made;
+}
+
+static byway_status route_all(void *user_data, const byway_router_request *request, const byway_call *call)
+{
+    (void)user_data;
+    (void)request;
+    (void)call;
+    return BYWAY_PASS;
+}
+
+static void *make_router(void)
+{
+    byway_router_callbacks set = BYWAY_ROUTER_CALLBACKS_INIT;
+    byway_router *made = NULL;
+    set.route = route_all;
+    (void)byway_router_new(engine(), "zoo", BYWAY_NUL, 0, 0, &set, &made, NULL);
+    return made;
+}
+
+static void *make_chain(void)
+{
+    byway_chain *made = NULL;
+    byway_invokers *list = make_invokers();
+    (void)byway_chain_new(engine(), "consumer://10.0.0.9/Zoo", BYWAY_NUL, NULL, &made, NULL);
+    if (made && list)
+        (void)byway_chain_set_invokers(made, list, NULL, NULL);
+    byway_invokers_release(list);
+    return made;
+}
+
+static void *make_choice(void)
+{
+    byway_chain *chain = make_chain();
+    byway_invocation *call = make_invocation();
+    byway_choice *made = NULL;
+    if (chain && call)
+        (void)byway_chain_route(chain, call, &made, NULL);
+    byway_invocation_free(call);
+    byway_chain_release(chain);
+    return made;
+}
+
+static void *make_session(void)
+{
+    byway_chain *chain = make_chain();
+    byway_session *made = NULL;
+    if (chain)
+        (void)byway_session_new(chain, &made, NULL);
+    byway_chain_release(chain);
+    return made;
+}
+
 static const struct maker {
     const char *type;
     void *(*make)(void);
@@ -86,6 +168,14 @@ static const struct maker {
     MAKER(engine, make_engine, release),
     MAKER(queue, make_queue, release),
     MAKER(error, make_error, free),
+    MAKER(text, make_text, free),
+    MAKER(invokers, make_invokers, release),
+    MAKER(invokers_builder, make_invokers_builder, free),
+    MAKER(invocation, make_invocation, free),
+    MAKER(router, make_router, release),
+    MAKER(chain, make_chain, release),
+    MAKER(choice, make_choice, free),
+    MAKER(session, make_session, free),
 };
 
 static const struct maker *find(const char *type)
@@ -125,6 +215,8 @@ void zoo_fill(const char *name, void *structure)
     }
     if (!strcmp(name, "byway_notify_callbacks"))
         head->notify = notify;
+    if (!strcmp(name, "byway_router_callbacks"))
+        ((byway_router_callbacks *)structure)->route = route_all;
 }
 
 void zoo_close(void)
