@@ -56,7 +56,7 @@ int main(int argc, char **argv)
         return 2;
     one = open_copy(argv[1]);
     two = open_copy(argv[2]);
-    OK((void *)one.queue_new != (void *)two.queue_new, "two copies are loaded");
+    OK(one.queue_new != two.queue_new, "two copies are loaded");
     NEED(one.queue_new(NULL, &queue, NULL));
     NEED(two.queue_new(NULL, &other, NULL));
     STATUS(two.queue_wakeup(queue), BYWAY_E_BAD_HANDLE, "a handle of another copy is refused");

@@ -1,0 +1,154 @@
+"""Runs every test of the project, part by part, and counts.
+
+python3 tests/suite [PART...]    all parts, or some
+python3 tests/suite --vectors    every vector runner over BYWAY_VECTORS
+python3 tests/suite --list       the parts
+"""
+import re
+import sys
+import time
+
+import c_programs
+import package
+from artefacts import BUILD, CARGO, FEATURES, PRIVATE, ROOT, Broken, compile_c, prefix
+from report import Report, run
+
+
+def form(report):
+    report.run([CARGO, "fmt", "--check"], "cargo fmt --check")
+    report.run([CARGO, "clippy", "--quiet", "--all-targets", "--features", f"{FEATURES},failpoints", "--", "-D",
+                "warnings"], "cargo clippy")
+    report.run([CARGO, "doc", "--quiet", "--no-deps", "--features", FEATURES], "cargo doc",
+               env={"RUSTDOCFLAGS": "-D warnings"})
+
+
+def rust_tests(report):
+    """Unit, integration and documentation tests; the vector runner has its own part."""
+    named = sorted(path.stem for path in (ROOT / "tests").glob("*.rs"))
+    named += sorted(path.parent.name for path in (ROOT / "tests").glob("*/main.rs") if path.parent.name != "conform")
+    selection = ["--lib"] + [word for name in named for word in ("--test", name)]
+    seen = 0
+    for what, arguments in (("tests", selection), ("documentation", ["--doc"])):
+        done = run([CARGO, "test", "--quiet", "--no-fail-fast", "--features", FEATURES, *arguments])
+        results = re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", done.stdout, re.M)
+        seen += len(results)
+        for passed, failed, ignored in results:
+            report.passed += int(passed)
+            report.failed += int(failed)
+            if int(ignored):
+                report.skip(what, "ignored by name", int(ignored))
+        for name in sorted(set(re.findall(r"^skipped?: (.*)$", done.stdout, re.M | re.I))):
+            report.skip(name, "", 1)
+        if done.returncode and not any(int(failed) for _, failed, _ in results):
+            report.ok(False, f"cargo test ({what})", done.stdout)
+        elif done.returncode:
+            print(f"FAIL {report.name}: cargo test ({what})")
+            for line in done.stdout.splitlines()[-80:]:
+                print(f"    {line}")
+    report.ok(seen > 2, "test programs were run")
+
+
+def vectors_rust(report):
+    done = run([CARGO, "test", "--quiet", "--features", FEATURES, "--test", "conform"])
+    finish_vectors(report, done)
+
+
+def vectors_c(report):
+    """The same files through the C boundary."""
+    folder = BUILD / "c" / "conform"
+    folder.mkdir(parents=True, exist_ok=True)
+    sources = sorted((ROOT / "tests" / "c" / "conform").glob("*.c"))
+    if run(["sh", "-c", "echo '#include <cjson/cJSON.h>' | cc -E -"]).returncode:
+        report.skip("every case through C", "no libcjson-dev")
+        return
+    program = compile_c(sources, folder / "conform", [str(prefix() / "lib" / "libbyway.a"), "-lcjson", *PRIVATE])
+    finish_vectors(report, run([str(program)]))
+
+
+def finish_vectors(report, done):
+    for line in done.stdout.splitlines():
+        if line.startswith("FAIL "):
+            print(line)
+    if not report.counted(done.stdout):
+        report.ok(False, "the runner ends with its count", done.stdout)
+    elif done.returncode and not report.failed:
+        report.ok(False, "the runner ends well", done.stdout)
+
+
+# Name, function, in the order they run: cheap ones that find the most first.
+PARTS = [
+    ("form", form),
+    ("rust", rust_tests),
+    ("vectors-rust", vectors_rust),
+    ("package", package.consumer),
+    ("symbols", package.symbols),
+    ("header", package.headers),
+    ("abi", package.abi),
+    ("c-shared", c_programs.shared),
+    ("c-static", c_programs.static),
+    ("c-panics", c_programs.on_demand),
+    ("vectors-c", vectors_c),
+    ("examples", package.examples),
+    ("memcheck", c_programs.memcheck),
+    ("asan", c_programs.address),
+    ("tsan", c_programs.thread),
+]
+
+
+def perform(parts):
+    reports = []
+    for name, function in parts:
+        report = Report(name)
+        try:
+            function(report)
+        except Broken as broken:
+            report.ok(False, "does not build", str(broken))
+        except Exception as defect:  # a part that breaks must not hide the others
+            report.ok(False, f"{type(defect).__name__}: {defect}")
+        reports.append(report)
+        print(f"{report.line()} ({time.monotonic() - report.began:.0f} s)", flush=True)
+    return reports
+
+
+def vectors():
+    """One line per runner: `RUNNER: N passed, N failed[, N skipped (kinds ...)]`."""
+    worst = 0
+    for name, function in PARTS:
+        if not name.startswith("vectors-"):
+            continue
+        report = Report(name.removeprefix("vectors-"))
+        try:
+            function(report)
+        except Broken as broken:
+            report.ok(False, "does not build", str(broken))
+        line = f"{report.name}: {report.passed} passed, {report.failed} failed"
+        if report.skips:
+            line += f", {report.skipped} skipped ({'; '.join(what for what, _, _ in report.skips)})"
+        print(line, flush=True)
+        worst |= report.failed
+    return 1 if worst else 0
+
+
+def main(arguments):
+    if "--vectors" in arguments:
+        return vectors()
+    if "--list" in arguments:
+        print("\n".join(name for name, _ in PARTS))
+        return 0
+    if "--baseline" in arguments:
+        package.bless_baseline()
+        return 0
+    unknown = set(arguments) - {name for name, _ in PARTS}
+    if unknown:
+        print(f"no such part: {', '.join(sorted(unknown))}", file=sys.stderr)
+        return 2
+    reports = perform([part for part in PARTS if not arguments or part[0] in arguments])
+    passed = sum(report.passed for report in reports)
+    failed = sum(report.failed for report in reports)
+    skipped = sum(report.skipped for report in reports)
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,252 @@
+"""The installed package as a user meets it: four ways to link, soname and links, symbols, the header in every
+dialect, the ABI against the last release."""
+import os
+import re
+import shutil
+
+from artefacts import BUILD, PRIVATE, ROOT, have, prefix
+from header import read
+from report import run
+
+PROGRAM = r"""
+#include <byway.h>
+#include <stdio.h>
+int main(void)
+{
+    byway_engine *engine = NULL;
+    if (byway_abi_version() != BYWAY_ABI_VERSION || byway_engine_new(NULL, &engine, NULL) != BYWAY_OK)
+        return 1;
+    if (byway_engine_shutdown(engine, 0, NULL) != BYWAY_OK)
+        return 2;
+    byway_engine_release(engine);
+    puts(byway_version());
+    return 0;
+}
+"""
+
+CMAKE = """
+cmake_minimum_required(VERSION 3.16)
+project(consumer C)
+find_package(byway {version} REQUIRED CONFIG)
+add_executable(consumer main.c)
+target_link_libraries(consumer PRIVATE byway::{target})
+"""
+
+
+def version():
+    return re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M).group(1)
+
+
+def consumer(report):
+    """Builds and runs a program against the installed prefix in each of the ways users link."""
+    folder = BUILD / "consumer"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    where = prefix()
+    library = where / "lib"
+    main = folder / "main.c"
+    main.write_text(PROGRAM)
+    compiler = os.environ.get("CC", "cc")
+    environment = {"PKG_CONFIG_PATH": str(library / "pkgconfig")}
+    if have("pkg-config"):
+        asked = run(["pkg-config", "--modversion", "byway"], env=environment).stdout.strip()
+        report.ok(asked == version(), "byway.pc has the version", asked)
+        flags = run(["pkg-config", "--cflags", "--libs", "byway"], env=environment).stdout.split()
+        done = run([compiler, str(main), "-o", str(folder / "shared"), *flags, f"-Wl,-rpath,{library}"])
+        if report.ok(done.returncode == 0, "pkg-config, shared, links", done.stdout):
+            started(report, folder / "shared", "pkg-config, shared", needs=True)
+        flags = run(["pkg-config", "--static", "--cflags", "--libs", "byway"], env=environment).stdout.split()
+        static = ["-l:libbyway.a" if flag == "-lbyway" else flag for flag in flags]
+        done = run([compiler, str(main), "-o", str(folder / "static"), *static])
+        if report.ok(done.returncode == 0, "pkg-config --static links", done.stdout):
+            started(report, folder / "static", "pkg-config --static", needs=False)
+        done = run([compiler, "-static", str(main), "-o", str(folder / "whole"), *flags])
+        if report.ok(done.returncode == 0, "pkg-config --static with cc -static links", done.stdout):
+            started(report, folder / "whole", "pkg-config --static with cc -static", needs=False)
+    else:
+        report.skip("pkg-config, shared and static", "no pkg-config", 3)
+    if have("cmake"):
+        # Moved after installing: the targets must not remember where they were.
+        moved = folder / "moved"
+        shutil.copytree(where, moved, symlinks=True)
+        for target, needs in (("byway", True), ("byway_static", False)):
+            source = folder / f"cmake-{target}"
+            source.mkdir()
+            (source / "main.c").write_text(PROGRAM)
+            (source / "CMakeLists.txt").write_text(CMAKE.format(version=version(), target=target))
+            done = run(["cmake", "-S", str(source), "-B", str(source / "out"), f"-DCMAKE_PREFIX_PATH={moved}"])
+            done = run(["cmake", "--build", str(source / "out")]) if done.returncode == 0 else done
+            if report.ok(done.returncode == 0, f"CMake, {target}, builds", done.stdout):
+                started(report, source / "out" / "consumer", f"CMake, {target}", needs)
+        wrong = folder / "cmake-newer"
+        wrong.mkdir()
+        (wrong / "main.c").write_text(PROGRAM)
+        (wrong / "CMakeLists.txt").write_text(CMAKE.format(version="99.0", target="byway"))
+        done = run(["cmake", "-S", str(wrong), "-B", str(wrong / "out"), f"-DCMAKE_PREFIX_PATH={moved}"])
+        report.ok(done.returncode != 0 and "99.0" in done.stdout, "CMake refuses a version that is not there",
+                  done.stdout)
+    else:
+        report.skip("CMake, shared and static", "no cmake", 3)
+    staged = folder / "staged"
+    done = run(["make", "--no-print-directory", "install", f"DESTDIR={staged}", "PREFIX=/usr",
+                "LIBDIR=/usr/lib/x86_64-linux-gnu", f"PROFILE={os.environ.get('PROFILE', 'release')}"])
+    files = sorted(str(path.relative_to(staged)) for path in staged.rglob("*") if not path.is_dir())
+    report.ok(done.returncode == 0 and "usr/lib/x86_64-linux-gnu/libbyway.so.0" in files
+              and str(staged) not in (staged / "usr/lib/x86_64-linux-gnu/pkgconfig/byway.pc").read_text(),
+              "DESTDIR is only where files go", done.stdout + "\n".join(files))
+    done = run(["make", "--no-print-directory", "uninstall", f"DESTDIR={staged}", "PREFIX=/usr",
+                "LIBDIR=/usr/lib/x86_64-linux-gnu"])
+    left = [path for path in staged.rglob("*") if not path.is_dir()]
+    report.ok(done.returncode == 0 and not left, "uninstall leaves nothing", done.stdout + str(left))
+
+
+def started(report, program, what, needs):
+    done = run([str(program)], env={"LD_LIBRARY_PATH": str(prefix() / "lib")} if needs else None)
+    report.ok(done.returncode == 0 and done.stdout.strip() == version(), f"{what}, runs", done.stdout)
+    needed = run(["readelf", "-d", str(program)]).stdout
+    report.ok(("[libbyway.so.0]" in needed) == needs, f"{what}, needs the library at run time: {needs}", needed)
+
+
+def symbols(report):
+    """Soname, links, and not one symbol that is not in the header."""
+    library = prefix() / "lib"
+    real = library / f"libbyway.so.{version()}"
+    report.ok(real.is_file() and not real.is_symlink(), "the shared library has its version in its name")
+    for link, target in (("libbyway.so.0", real.name), ("libbyway.so", "libbyway.so.0")):
+        path = library / link
+        report.ok(path.is_symlink() and os.readlink(path) == target, f"{link} -> {target}")
+    dynamic = run(["readelf", "-d", str(real)]).stdout
+    report.ok("Library soname: [libbyway.so.0]" in dynamic, "soname", dynamic)
+    report.ok("NODELETE" in dynamic, "stays loaded (nodelete)", dynamic)
+    report.ok("BIND_NOW" in dynamic, "binds at load", dynamic)
+    listed = run(["nm", "-D", "--defined-only", str(real)]).stdout.split("\n")
+    names = sorted(line.split()[-1] for line in listed if line.strip())
+    golden = (ROOT / "abi" / "exports.txt").read_text().split()
+    report.ok(names == golden, "exports = abi/exports.txt",
+              f"only exported: {sorted(set(names) - set(golden))}\nonly listed: {sorted(set(golden) - set(names))}")
+    report.ok(golden == sorted(f.name for f in read().functions), "abi/exports.txt = functions of the header")
+    # The boundary's guard is dead code in a library that aborts.
+    report.ok("_Unwind_RaiseException" in run(["nm", "-D", str(real)]).stdout, "the shipped library can unwind")
+    # Not with nm: where an LLVM plugin is installed it looks at the bitcode beside the code, and may be too old for it.
+    text = run(["readelf", "-sW", str(library / "libbyway.a")]).stdout
+    static = {found[1] for found in re.finditer(r" GLOBAL DEFAULT +\d+ (byway_\w+)$", text, re.M)}
+    report.ok(sorted(static) == golden, "the static library defines the same functions",
+              f"only defined: {sorted(static - set(golden))}\nonly listed: {sorted(set(golden) - static)}")
+
+
+def headers(report):
+    """Each header in every dialect and compiler: alone, twice, in two files of one program."""
+    folder = BUILD / "header"
+    folder.mkdir(parents=True, exist_ok=True)
+    include = prefix() / "include"
+    strict = ["-pedantic-errors", "-Wall", "-Wextra", "-Werror", f"-I{include}"]
+    for compiler, extension, dialects in (
+            ("gcc", "c", ["c99", "c11", "c17", "c2x"]), ("clang", "c", ["c99", "c11", "c17", "c2x"]),
+            ("g++", "cpp", ["c++11", "c++14", "c++17", "c++20"]),
+            ("clang++", "cpp", ["c++11", "c++14", "c++17", "c++20"])):
+        if not have(compiler):
+            report.skip(f"header with {compiler}", f"no {compiler}", 2 * len(dialects) + 1)
+            continue
+        alone = folder / f"alone.{extension}"
+        alone.write_text("#include <byway.h>\nextern int used; int used = (int)BYWAY_ABI_VERSION;\n")
+        twice = folder / f"twice.{extension}"
+        twice.write_text("#include <byway.h>\n#include <byway.h>\nextern int used; int used = BYWAY_OK;\n")
+        for dialect in dialects:
+            for source in (alone, twice):
+                report.run([compiler, f"-std={dialect}", *strict, "-fsyntax-only", str(source)],
+                           f"{source.stem} with {compiler} {dialect}")
+        other = folder / f"other.{extension}"
+        other.write_text("#include <byway.h>\nconst char *other(void);\n"
+                         "const char *other(void) { return byway_version(); }\n")
+        main = folder / f"main.{extension}"
+        main.write_text("#include <byway.h>\nconst char *other(void);\n"
+                        "int main(void) { return other() != byway_version(); }\n")
+        program = folder / f"two-{compiler}"
+        done = run([compiler, f"-std={dialects[0]}", *strict, str(main), str(other), "-o", str(program),
+                    f"-L{prefix() / 'lib'}", "-lbyway", f"-Wl,-rpath,{prefix() / 'lib'}"])
+        done = run([str(program)]) if done.returncode == 0 else done
+        report.ok(done.returncode == 0, f"two files with {compiler}", done.stdout)
+    wrapper = include / "byway.hpp"
+    if wrapper.exists():
+        source = folder / "wrapper.cpp"
+        source.write_text("#include <byway.hpp>\n#include <byway.hpp>\nint main() { return 0; }\n")
+        for compiler in ("g++", "clang++"):
+            for dialect in ("c++17", "c++20"):
+                if have(compiler):
+                    report.run([compiler, f"-std={dialect}", *strict, "-fsyntax-only", str(source)],
+                               f"byway.hpp with {compiler} {dialect}")
+
+
+def probe(folder):
+    """A library of function pointers and structs, as a C compiler reads the header: what abidw looks at."""
+    header = read()
+    lines = ["#include <byway.h>"]
+    for function in header.functions:
+        parameters = ", ".join(p.type for p in function.parameters) or "void"
+        lines.append(f"{function.result} (*probe_{function.name})({parameters}) = {function.name};")
+    lines += [f"{struct} probe_struct_{struct};" for struct in header.structs]
+    source = folder / "probe.c"
+    source.write_text("\n".join(lines) + "\n")
+    output = folder / "libprobe.so"
+    done = run([os.environ.get("CC", "cc"), "-std=c99", "-g", "-shared", "-fPIC", f"-I{ROOT / 'include'}", str(source),
+                "-o", str(output)])
+    return output if done.returncode == 0 else None
+
+
+BASELINE = ROOT / "abi" / "baseline.abi"
+
+
+def dump(folder):
+    library = probe(folder)
+    if library is None:
+        return None
+    text = folder / "now.abi"
+    done = run(["abidw", "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", "--no-elf-needed", "--out-file",
+                str(text), str(library)])
+    return text if done.returncode == 0 else None
+
+
+def abi(report):
+    """What a program linked to the last release relies on is still there."""
+    if not have("abidw") or not have("abidiff"):
+        report.skip("ABI against the last release", "no abidw")
+        return
+    folder = BUILD / "abi"
+    folder.mkdir(parents=True, exist_ok=True)
+    now = dump(folder)
+    if not report.ok(now is not None, "the header's ABI can be dumped"):
+        return
+    if not BASELINE.exists():
+        report.skip("ABI against the last release", "no release yet")
+        return
+    done = run(["abidiff", "--no-added-syms", "--no-show-locs", str(BASELINE), str(now)])
+    report.ok(done.returncode == 0, "nothing is gone or changed since the last release", done.stdout)
+    # The comparison is awake: a header with a field less must be noticed.
+    shrunk = folder / "shrunk.abi"
+    shrunk.write_text(re.sub(r"<(?:var-decl name='probe_byway_engine_shutdown').*?/>", "", BASELINE.read_text()))
+    done = run(["abidiff", "--no-show-locs", str(BASELINE), str(shrunk)])
+    report.ok(done.returncode != 0, "a missing function is noticed", done.stdout)
+
+
+def bless_baseline():
+    folder = BUILD / "abi"
+    folder.mkdir(parents=True, exist_ok=True)
+    now = dump(folder)
+    if now is None:
+        raise SystemExit("abidw failed")
+    shutil.copy2(now, BASELINE)
+
+
+def examples(report):
+    """Every example in C builds without a warning and ends well, printing something."""
+    folder = BUILD / "examples"
+    folder.mkdir(parents=True, exist_ok=True)
+    sources = sorted((ROOT / "examples").glob("*.c"))
+    for source in sources:
+        program = folder / source.stem
+        done = run([os.environ.get("CC", "cc"), "-std=c99", "-D_GNU_SOURCE", "-pedantic", "-Wall", "-Wextra", "-Werror",
+                    f"-I{prefix() / 'include'}", str(source), "-o", str(program), str(prefix() / "lib" / "libbyway.a"),
+                    *PRIVATE])
+        if report.ok(done.returncode == 0, f"{source.name} builds", done.stdout):
+            done = run([str(program)], timeout=120)
+            report.ok(done.returncode == 0 and done.stdout.strip(), f"{source.name} runs", done.stdout)
