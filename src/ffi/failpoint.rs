@@ -1,7 +1,7 @@
 //! Panics on demand inside the boundary, for the tests of the guards. Only with feature `failpoints`, never shipped, not
 //! in the header.
 
-use core::sync::atomic::{AtomicI64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 /// Where a panic can be made.
 #[derive(Clone, Copy, Debug)]
@@ -12,21 +12,25 @@ pub(crate) enum Point {
     Exclusive = 1,
 }
 
-static LEFT: [AtomicI64; 2] = [const { AtomicI64::new(0) }; 2];
+/// Which points panic, and how often they have since they were armed.
+static ARMED: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+static FIRED: [AtomicI64; 2] = [const { AtomicI64::new(0) }; 2];
 
-/// Panics when its turn has come.
+/// Panics when the point is armed.
 #[allow(clippy::panic, reason = "what this is for")]
-#[allow(clippy::indexing_slicing, reason = "one counter per point")]
+#[allow(clippy::indexing_slicing, reason = "one flag per point")]
 pub(crate) fn reach(point: Point) {
-    let left = &LEFT[point as usize];
-    if left.load(Ordering::Relaxed) > 0 && left.fetch_sub(1, Ordering::Relaxed) == 1 {
+    if ARMED[point as usize].load(Ordering::Relaxed) {
+        FIRED[point as usize].fetch_add(1, Ordering::Relaxed);
         panic!("failpoint {point:?}");
     }
 }
 
-/// The `n`-th pass of a point from now on panics; 0 takes it back. Returns how many passes were still to come.
+/// From now on every pass of a point panics (`on` 1) or none does (0). Returns how often it has since the last call.
 #[unsafe(no_mangle)]
-pub extern "C" fn byway_failpoint_arm(point: i32, n: i64) -> i64 {
-    let left = usize::try_from(point).ok().and_then(|point| LEFT.get(point));
-    left.map_or(-1, |left| left.swap(n, Ordering::Relaxed))
+pub extern "C" fn byway_failpoint_arm(point: i32, on: i32) -> i64 {
+    let point = usize::try_from(point).unwrap_or(usize::MAX);
+    let (Some(armed), Some(fired)) = (ARMED.get(point), FIRED.get(point)) else { return -1 };
+    armed.store(on != 0, Ordering::Relaxed);
+    fired.swap(0, Ordering::Relaxed)
 }

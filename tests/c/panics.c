@@ -2,15 +2,15 @@
  * object that says where, nothing printed, only the object under change is poisoned, and the library goes on. */
 #include "byway.h"
 
-/* Only in such a library. The n-th guard (point 0) or exclusive handle taken (point 1) from now on panics; 0 = none.
- * Returns how many were still to come before. */
-extern int64_t byway_failpoint_arm(int32_t point, int64_t n);
+/* Only in such a library. From now on every guard (point 0) or every exclusive handle taken (point 1) panics, or none
+ * does. Returns how often it has since the last call. */
+extern int64_t byway_failpoint_arm(int32_t point, int32_t on);
 
 static int32_t point;
 static int fired, armed;
 static byway_status expected;
 #define BEFORE_CALL() (armed ? (void)byway_failpoint_arm(point, 1) : (void)0)
-#define AFTER_CALL() (armed ? (void)(fired = byway_failpoint_arm(point, 0) <= 0) : (void)0)
+#define AFTER_CALL() (armed ? (void)(fired = byway_failpoint_arm(point, 0) > 0) : (void)0)
 #define EXPECT_STATUS(name, bad, status) \
     do { \
         if (expected && (fired || expected != BYWAY_E_PANIC) && (status) != expected) \
@@ -102,6 +102,7 @@ int main(void)
         poison(&exports[i]);
     (void)byway_failpoint_arm(0, 1);
     STATUS(byway_engine_shutdown(NULL, 0, &err), BYWAY_E_PANIC, "a panic is a status");
+    (void)byway_failpoint_arm(0, 0);
     byway_error_message(err, &text);
     OK(strstr(text.data, "failpoint.rs:") != NULL, "its error has the place: %s", text.data);
     OK(byway_error_source(err) == 5, "and says that it was a panic");

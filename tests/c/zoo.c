@@ -8,23 +8,6 @@ int zoo_sets, zoo_destroyed;
 static byway_engine *given;
 static byway_engine *own;
 
-/* Kept until zoo_close: what objects of the zoo were built on. */
-static struct kept {
-    const char *type;
-    void *handle;
-} kept[4096];
-static size_t kept_count;
-
-static void *keep(const char *type, void *handle)
-{
-    if (handle && kept_count < sizeof kept / sizeof kept[0]) {
-        kept[kept_count].type = type;
-        kept[kept_count].handle = handle;
-        kept_count++;
-    }
-    return handle;
-}
-
 void zoo_use_engine(byway_engine *engine)
 {
     given = engine;
@@ -77,19 +60,16 @@ static void *make_error(void)
     return made;
 }
 
-static void *make_text(void)
-{
-    byway_text *made = NULL;
-    (void)byway_rule_key(BYWAY_DIALECT_BYWAY, BYWAY_RULE_TAG, "app", BYWAY_NUL, NULL, 0, NULL, 0, NULL, 0, &made, NULL);
-    return made;
-}
-
-static const byway_str zoo_url = { "dubbo://10.0.0.1:20880/Zoo?remote.application=zoo", BYWAY_NUL };
+static const char provider[] = "dubbo://192.0.2.1:20880/org.example.Greeter?side=provider&application=greeter";
+static const char consumer[] = "consumer://192.0.2.9/org.example.Greeter?side=consumer&application=caller";
 
 static void *make_invokers(void)
 {
     byway_invokers *made = NULL;
-    (void)byway_invokers_new(engine(), &zoo_url, NULL, 1, 0, NULL, &made, NULL);
+    byway_str urls[2];
+    urls[0].data = urls[1].data = provider;
+    urls[0].len = urls[1].len = BYWAY_NUL;
+    (void)byway_invokers_new(engine(), urls, NULL, 2, BYWAY_INVOKERS_KEEP_URLS, NULL, &made, NULL);
     return made;
 }
 
@@ -103,58 +83,66 @@ static void *make_invokers_builder(void)
 static void *make_invocation(void)
 {
     byway_invocation *made = NULL;
-    (void)byway_invocation_new(&made, NULL);
-    if (made)
-        (void)byway_invocation_set_method(made, "visit", BYWAY_NUL);
+    if (byway_invocation_new(&made, NULL) == BYWAY_OK)
+        (void)byway_invocation_set_method(made, "greet", BYWAY_NUL);
     return made;
 }
 
-static byway_status route_all(void *user_data, const byway_router_request *request, const byway_call *call)
+static byway_status keep_all(void *user_data, const byway_router_request *request, const byway_call *call)
 {
     (void)user_data;
-    (void)request;
     (void)call;
-    return BYWAY_PASS;
+    memset(request->keep, 1, request->count);
+    return BYWAY_OK;
 }
 
 static void *make_router(void)
 {
-    byway_router_callbacks set = BYWAY_ROUTER_CALLBACKS_INIT;
+    static int number;
     byway_router *made = NULL;
-    set.route = route_all;
-    (void)byway_router_new(engine(), "zoo", BYWAY_NUL, 0, 0, &set, &made, NULL);
+    byway_router_callbacks set = BYWAY_ROUTER_CALLBACKS_INIT;
+    char name[24];
+    snprintf(name, sizeof name, "zoo-%d", number++);
+    set.route = keep_all;
+    (void)byway_router_new(engine(), name, BYWAY_NUL, 0, 0, &set, &made, NULL);
     return made;
 }
 
 static void *make_chain(void)
 {
     byway_chain *made = NULL;
-    byway_invokers *list = make_invokers();
-    (void)byway_chain_new(engine(), "consumer://10.0.0.9/Zoo", BYWAY_NUL, NULL, &made, NULL);
-    if (made && list)
-        (void)byway_chain_set_invokers(made, list, NULL, NULL);
-    byway_invokers_release(list);
+    byway_invokers *invokers = make_invokers();
+    if (byway_chain_new(engine(), consumer, BYWAY_NUL, NULL, &made, NULL) == BYWAY_OK)
+        (void)byway_chain_set_invokers(made, invokers, NULL, NULL);
+    byway_invokers_release(invokers);
     return made;
 }
 
 static void *make_choice(void)
 {
-    byway_chain *chain = make_chain();
-    byway_invocation *call = make_invocation();
     byway_choice *made = NULL;
-    if (chain && call)
-        (void)byway_chain_route(chain, call, &made, NULL);
-    byway_invocation_free(call);
+    byway_chain *chain = make_chain();
+    byway_invocation *invocation = make_invocation();
+    (void)byway_chain_route(chain, invocation, &made, NULL);
+    byway_invocation_free(invocation);
     byway_chain_release(chain);
     return made;
 }
 
 static void *make_session(void)
 {
-    byway_chain *chain = make_chain();
     byway_session *made = NULL;
-    if (chain)
-        (void)byway_session_new(chain, &made, NULL);
+    byway_chain *chain = make_chain();
+    (void)byway_session_new(chain, &made, NULL);
+    byway_chain_release(chain);
+    return made;
+}
+
+static void *make_text(void)
+{
+    byway_text *made = NULL;
+    byway_chain *chain = make_chain();
+    (void)byway_chain_keys(chain, &made, NULL);
     byway_chain_release(chain);
     return made;
 }
@@ -216,19 +204,14 @@ void zoo_fill(const char *name, void *structure)
     if (!strcmp(name, "byway_notify_callbacks"))
         head->notify = notify;
     if (!strcmp(name, "byway_router_callbacks"))
-        ((byway_router_callbacks *)structure)->route = route_all;
+        ((byway_router_callbacks *)structure)->route = keep_all;
 }
 
 void zoo_close(void)
 {
-    while (kept_count) {
-        kept_count--;
-        zoo_end(kept[kept_count].type, kept[kept_count].handle);
-    }
     if (own) {
         (void)byway_engine_shutdown(own, 0, NULL);
         byway_engine_release(own);
         own = NULL;
     }
-    (void)keep;
 }

@@ -42,6 +42,12 @@ class Writer:
         struct = kind.removeprefix("const ").removesuffix(" *")
         if p.out_handle:
             return (f"void *{name}_place = POISON; {kind} {name} = ({kind})&{name}_place;", name, ["NULL"])
+        if p.handle_array:
+            of = p.handle_array
+            setup = (f"const void *{name}_items[1]; {name}_items[0] = live(\"{of}\"); "
+                     f"{kind} {name} = ({kind}){name}_items;")
+            bad = ["NULL"] + [f"({name}_items[0] = bad_handle(\"{of}\", {how}), {name}_items)" for how in range(5)]
+            return (setup, name, bad)
         if p.handle == "byway_call":
             return (f"{kind} {name} = inside_call;", name, ["NULL"])
         if p.handle in self.header.opaque:

@@ -23,6 +23,12 @@ class Parameter:
         return found and found.group(1)
 
     @property
+    def handle_array(self):
+        """The handle type of `const T *const *`, an array of handles that only goes in."""
+        found = re.fullmatch(r"(?:const )?(byway_\w+) \*const \*", self.type)
+        return found and found.group(1)
+
+    @property
     def out_handle(self):
         found = re.fullmatch(r"(?:const )?(byway_\w+) \*\*", self.type)
         return found and found.group(1)
@@ -71,8 +77,9 @@ def _parameter(text):
     text = _tidy(text)
     found = re.fullmatch(r"(.*?)(\w+)((?:\[\d*\])*)", text)
     kind = found.group(1).strip()
-    stars = kind.count("*")
+    stars = len(kind) - len(kind.rstrip("*"))
     kind = kind.rstrip("*").strip() + (" " + "*" * stars if stars else "")
+    kind = re.sub(r"(\w)\*const", r"\1 *const", kind)
     return Parameter(kind.strip(), found.group(2))
 
 
@@ -119,6 +126,10 @@ def read(path=ROOT / "include" / "byway.h"):
         header.structs[found.group(1)] = fields
     for name, value in re.findall(r"^#define (BYWAY_\w+) (-?\d+|0x[0-9A-Fa-f]+)$", text, re.M):
         header.constants[name] = int(value, 0)
+    # A set may have nothing but its destroy.
+    for name, fields in header.structs.items():
+        if any(f.type == "byway_destroy" for f in fields):
+            header.callbacks.setdefault(name, {})
     header.macros = re.findall(r"^#define (BYWAY_\w+_INIT)\b", text, re.M)
     return header
 
