@@ -1658,6 +1658,8 @@ BYWAY_API void byway_chain_release(struct byway_chain *self);
 /**
  * Gives the chain another provider list. When the call returns, calls route over it, under the rules in force then.
  * `*generation` (may be NULL) gets the number of a world that has the list.
+ *
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_chain_set_invokers(struct byway_chain *self,
@@ -1760,6 +1762,8 @@ byway_status byway_chain_pick_end(struct byway_chain *self,
 
 /**
  * As `byway_chain_pick_end`, with what the provider reported about itself.
+ *
+ * Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_chain_pick_end_with(struct byway_chain *self,
@@ -1772,6 +1776,7 @@ byway_status byway_chain_pick_end_with(struct byway_chain *self,
  * application.
  *
  * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_chain_keys(struct byway_chain *self,
@@ -1782,6 +1787,7 @@ byway_status byway_chain_keys(struct byway_chain *self,
  * How each router stands, as JSON: name, priority, key, revision, version, in force, last error with its place.
  *
  * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_chain_status(struct byway_chain *self,
@@ -1811,6 +1817,7 @@ byway_status byway_chain_intern_method(struct byway_chain *self,
  * Makes a session of the calling thread, with a random stream of its own.
  *
  * Ownership: the caller owns it; free with `byway_session_free`.
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_session_new(struct byway_chain *chain,

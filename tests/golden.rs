@@ -207,14 +207,16 @@ fn every_export_is_one_call_of_a_guard() {
         }
     }
     for (name, body) in bodies.iter().filter(|(name, _)| !UNGUARDED.contains(&name.as_str())) {
-        let code = body.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+        let code =
+            body.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
         let first = code.trim_start();
         // What a guard gives may be looked at before it is handed on.
         let first = match first.strip_prefix("let ").and_then(|rest| rest.split_once(" = ")) {
             Some((_, rest)) => rest,
             None => first,
         };
-        let first = first.strip_prefix("super::guard::").or_else(|| first.strip_prefix("guard::")).unwrap_or(first);
+        let first =
+            first.strip_prefix("super::guard::").or_else(|| first.strip_prefix("guard::")).unwrap_or(first);
         let guarded = GUARDS.iter().any(|guard| first.starts_with(guard))
             || wrappers.iter().any(|wrapper| first.starts_with(wrapper.as_str()));
         assert!(guarded, "{name}: its body must be one call of a guard, but is:\n{body}");

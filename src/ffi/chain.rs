@@ -368,6 +368,8 @@ pub unsafe extern "C" fn byway_chain_release(self_: *mut byway_chain) {
 
 /// Gives the chain another provider list. When the call returns, calls route over it, under the rules in force then.
 /// `*generation` (may be NULL) gets the number of a world that has the list.
+///
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_chain_set_invokers(
     self_: *mut byway_chain,
@@ -565,6 +567,8 @@ pub unsafe extern "C" fn byway_chain_pick_end(
 }
 
 /// As `byway_chain_pick_end`, with what the provider reported about itself.
+///
+/// Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_chain_pick_end_with(
     self_: *mut byway_chain,
@@ -597,6 +601,7 @@ fn ended(ended: bool) -> Status {
 /// application.
 ///
 /// Ownership: the caller owns the text.
+/// Errors: `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_chain_keys(
     self_: *mut byway_chain,
@@ -614,6 +619,7 @@ pub unsafe extern "C" fn byway_chain_keys(
 /// How each router stands, as JSON: name, priority, key, revision, version, in force, last error with its place.
 ///
 /// Ownership: the caller owns the text.
+/// Errors: `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_chain_status(
     self_: *mut byway_chain,

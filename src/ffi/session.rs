@@ -36,6 +36,7 @@ pub(crate) struct SessionObject {
 /// Makes a session of the calling thread, with a random stream of its own.
 ///
 /// Ownership: the caller owns it; free with `byway_session_free`.
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_session_new(
     chain: *mut byway_chain,
