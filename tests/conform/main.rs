@@ -4,6 +4,7 @@
 //! counted and named, never passed over in silence.
 #![allow(clippy::print_stdout, clippy::panic, clippy::unwrap_used, clippy::expect_used)]
 
+mod chains;
 mod condition;
 mod dial;
 mod net;
@@ -51,6 +52,12 @@ fn run(file: &str, kind: &str, case: &Value) -> Outcome {
             "tag" | "tag-parse" | "tag-level" | "tag-lifecycle" | "tag-static-config" | "string_match"
             | "param_match" | "mock" | "ip",
         ) => tag::run(kind, case),
+        (
+            "dubbo_chain",
+            "chain" | "chain-cache" | "chain-order" | "chain-snapshot" | "chain-sharing" | "snapshot-switch"
+            | "bitlist",
+        ) => chains::run(kind, case),
+        ("bugs", "list_ops" | "concurrency") => chains::report(kind, case),
         ("bugs", "tag_route" | "tag_level") => tag::report(kind, case),
         ("dubbo_condition", "condition") => condition::run(case),
         (
