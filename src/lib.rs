@@ -13,7 +13,7 @@
 //! |---|---|---|
 //! | 6 | `ffi` | the C boundary and nothing else: one file per handle |
 //! | 5 | `engine` | composes everything below into the one thing a host holds |
-//! | 4 | `source`, [`dial`], [`proxies`] | where rules come from; sockets; built-in proxy selectors |
+//! | 4 | [`source`], [`dial`], [`proxies`] | where rules come from; sockets; built-in proxy selectors |
 //! | 3 | [`rules`], `script` | rule languages, text to program; the sandboxed JavaScript engine |
 //! | 2 | [`net`], [`chain`] | the two vocabularies and algorithms: no I/O; they do not know each other |
 //! | 1 | [`runtime`] | clock, random source, queues, worker pool, fork guard |
@@ -32,6 +32,7 @@ pub mod rules;
 pub mod runtime;
 #[cfg(feature = "script")]
 pub mod script;
+pub mod source;
 pub mod sys;
 
 pub use error::{Error, Result, Status};

@@ -8,7 +8,7 @@ pub mod choice;
 mod column;
 mod compiled;
 pub mod explain;
-mod hash;
+pub(crate) mod hash;
 pub mod invocation;
 pub mod live;
 mod memo;
