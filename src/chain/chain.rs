@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -63,6 +63,8 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Something has changed since the last rebuild began.
     dirty: AtomicBool,
+    /// Changes that are to take effect together are under way; the last one to end makes the world.
+    held: AtomicUsize,
     /// Keys whose rules the chain wants.
     wanted: Mutex<Vec<Arc<str>>>,
     keys_observer: Mutex<Option<Arc<KeysObserver>>>,
@@ -147,6 +149,7 @@ impl Chain {
                 compiled: Vec::new(),
             }),
             dirty: AtomicBool::new(true),
+            held: AtomicUsize::new(0),
             wanted: Mutex::default(),
             keys_observer: Mutex::default(),
             rules: Arc::clone(&rules),
@@ -170,9 +173,29 @@ impl Chain {
         {
             let mut state = self.shared.state.lock();
             state.invokers = invokers;
-            self.shared.dirty.store(true, Ordering::Release);
+            self.shared.dirty.store(true, Ordering::SeqCst);
         }
         self.shared.refresh();
+    }
+
+    /// Makes several changes take effect as one world: lists, routers and rules set inside `change`, and whatever
+    /// other threads set meanwhile, are seen when this returns, all at once.
+    pub fn together<R>(&self, change: impl FnOnce() -> R) -> R {
+        struct Held<'s>(&'s Shared);
+        impl Drop for Held<'_> {
+            fn drop(&mut self) {
+                self.0.held.fetch_sub(1, Ordering::SeqCst);
+                self.0.refresh();
+            }
+        }
+        self.shared.held.fetch_add(1, Ordering::SeqCst);
+        let _held = Held(&self.shared);
+        change()
+    }
+
+    /// Keys whose rules the chain would want if it had this list.
+    pub fn keys_with(&self, invokers: &Invokers) -> Vec<Arc<str>> {
+        wanted_by(&self.shared.state.lock().slots, invokers)
     }
 
     /// The list of the current world.
@@ -186,7 +209,7 @@ impl Chain {
         {
             let mut state = self.shared.state.lock();
             state.slots = slots;
-            self.shared.dirty.store(true, Ordering::Release);
+            self.shared.dirty.store(true, Ordering::SeqCst);
         }
         self.shared.refresh();
     }
@@ -280,8 +303,12 @@ impl fmt::Debug for Chain {
 impl Shared {
     /// Makes what has changed take effect. Writers that come while one is at work find their change done.
     fn refresh(&self) {
+        // The order matters: `dirty` was set before this look, and who holds looks at it after letting go.
+        if self.held.load(Ordering::SeqCst) > 0 {
+            return;
+        }
         let mut state = self.state.lock();
-        if !self.dirty.swap(false, Ordering::AcqRel) {
+        if !self.dirty.swap(false, Ordering::SeqCst) {
             return;
         }
         let changed = self.want(&state);
@@ -315,15 +342,7 @@ impl Shared {
     /// Publishes the wanted keys before the rules are read, so that a rule set meanwhile is not missed. True when
     /// they changed.
     fn want(&self, state: &State) -> bool {
-        let mut keys: Vec<Arc<str>> = Vec::new();
-        for slot in &state.slots {
-            if let SlotBody::Rule { key, .. } = &slot.body
-                && let Some(key) = key.resolve(&state.invokers)
-                && !keys.contains(&key)
-            {
-                keys.push(key);
-            }
-        }
+        let keys = wanted_by(&state.slots, &state.invokers);
         let mut wanted = self.wanted.lock();
         let changed = *wanted != keys;
         *wanted = keys;
@@ -404,6 +423,20 @@ impl Shared {
     }
 }
 
+/// Keys of the rules that these routers want over a list, without repetition.
+fn wanted_by(slots: &[RouterSlot], invokers: &Invokers) -> Vec<Arc<str>> {
+    let mut keys: Vec<Arc<str>> = Vec::new();
+    for slot in slots {
+        if let SlotBody::Rule { key, .. } = &slot.body
+            && let Some(key) = key.resolve(invokers)
+            && !keys.contains(&key)
+        {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
 /// The program over the list, from those already compiled if it is among them.
 fn compile(program: &Arc<Program>, invokers: &Invokers, known: &mut Vec<Arc<Compiled>>) -> Arc<Compiled> {
     let same = |one: &&Arc<Compiled>| Arc::ptr_eq(&one.program, program) && one.invokers == invokers.id();
@@ -418,7 +451,7 @@ fn compile(program: &Arc<Program>, invokers: &Invokers, known: &mut Vec<Arc<Comp
 impl Subscriber for Shared {
     fn rule_changed(&self, key: &str) {
         if self.wanted.lock().iter().any(|wanted| **wanted == *key) {
-            self.dirty.store(true, Ordering::Release);
+            self.dirty.store(true, Ordering::SeqCst);
             self.refresh();
         }
     }

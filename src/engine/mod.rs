@@ -1,5 +1,6 @@
 //! Engine: composes runtime, route database, rules, chains and sources into the one thing a host holds.
 
+mod bound;
 pub mod host;
 pub mod routing;
 mod shutdown;
@@ -57,6 +58,7 @@ pub struct Engine {
     state: AtomicU8,
     sets: HostSets,
     operations: Mutex<HashMap<u64, Weak<dyn Operation>>>,
+    sources: bound::Sources,
     next_id: AtomicU64,
     /// The host's own handle, as an address, for contexts handed to callbacks; 0 when it was released.
     handle: AtomicUsize,
@@ -76,6 +78,7 @@ impl Engine {
             state: AtomicU8::new(OPEN),
             sets: HostSets::default(),
             operations: Mutex::default(),
+            sources: bound::Sources::default(),
             next_id: AtomicU64::new(1),
             handle: AtomicUsize::new(0),
         })

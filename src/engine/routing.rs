@@ -10,6 +10,7 @@ use crate::chain::url::Url;
 use crate::error::{Error, Result, Status};
 use crate::rules::dialect::Dialect;
 use crate::rules::routers;
+use crate::source::bind::Owners;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::sync::{Arc, Weak};
@@ -19,6 +20,7 @@ pub struct Routing {
     dialect: Dialect,
     rules: Arc<RuleStore>,
     stats: Arc<CallStats>,
+    pub(super) owners: Arc<Owners>,
     named: Mutex<Vec<Named>>,
 }
 
@@ -36,6 +38,7 @@ impl Routing {
             dialect,
             rules: RuleStore::new(routers::languages(), dialect as u8),
             stats: CallStats::new(),
+            owners: Arc::default(),
             named: Mutex::default(),
         }
     }
@@ -109,6 +112,7 @@ pub struct RoutingChain {
     chain: Chain,
     dialect: Dialect,
     slots: Mutex<Slots>,
+    pub(super) owners: Arc<Owners>,
 }
 
 #[derive(Default)]
@@ -140,7 +144,8 @@ impl Engine {
             quirks: table.pick,
         };
         let chain = Chain::new(options, Arc::clone(&routing.rules), Arc::clone(&self.options().random));
-        Ok(RoutingChain { chain, dialect, slots: Mutex::new(Slots { built_in, ..Slots::default() }) })
+        let slots = Mutex::new(Slots { built_in, ..Slots::default() });
+        Ok(RoutingChain { chain, dialect, slots, owners: Arc::clone(&routing.owners) })
     }
 }
 

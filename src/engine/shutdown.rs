@@ -33,6 +33,8 @@ impl Engine {
             }
             futex::wait(&CALLBACKS_LEFT, seen, left);
         }
+        let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+        self.sources.stop(left);
         for set in self.sets.take_all() {
             set.destroy();
         }
@@ -45,6 +47,7 @@ impl Engine {
         if self.state.compare_exchange(OPEN, CLOSING, Ordering::SeqCst, Ordering::SeqCst).is_err() {
             return;
         }
+        self.sources.stop(Duration::ZERO);
         // `remember` looks at the state under the same lock, so nothing slips in behind this.
         let waiting = core::mem::take(&mut *self.operations.lock());
         for operation in waiting.into_values().filter_map(|operation| operation.upgrade()) {

@@ -17,12 +17,14 @@ pub mod backoff;
 pub mod bind;
 pub mod board;
 pub mod configurator;
+pub mod file;
 pub mod instances;
-mod list;
+pub mod list;
 pub mod memory;
 pub mod merge;
 pub mod providers;
 pub mod topic;
+mod worker;
 
 use crate::error::{Error, Result, Status};
 use board::{Board, WatchId, Watcher};

@@ -1,4 +1,4 @@
-//! Which thread is this, for one load.
+//! Which thread is this, for one load; and threads of our own.
 
 /// A number that differs between threads that are alive at the same time. Never 0. A later thread may have the
 /// number of one that has ended.
@@ -28,6 +28,29 @@ pub fn token() -> usize {
         thread_local!(static HERE: u8 = const { 0 });
         HERE.with(|here| std::ptr::from_ref(here) as usize)
     }
+}
+
+/// Starts a thread of this library: named, and with every signal blocked, because signals are the host's.
+///
+/// # Errors
+/// What the kernel says, mostly EAGAIN: no more threads.
+pub fn spawn(
+    name: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> std::io::Result<std::thread::JoinHandle<()>> {
+    // A new thread inherits the mask of the one that makes it.
+    // SAFETY: two signal sets on this stack, zeroed and then filled by the calls; the mask is put back below.
+    let before = unsafe {
+        let mut all: libc::sigset_t = core::mem::zeroed();
+        let mut before: libc::sigset_t = core::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        before
+    };
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    // SAFETY: the set filled above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, core::ptr::null_mut()) };
+    thread
 }
 
 #[cfg(test)]

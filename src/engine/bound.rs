@@ -1,0 +1,155 @@
+//! Chains that follow a source, and the sources of an engine, which end with it.
+
+use super::Engine;
+use super::routing::RoutingChain;
+use crate::chain::snapshot::Invokers;
+use crate::chain::url::Url;
+use crate::error::Result;
+use crate::rules::dialect::Dialect;
+use crate::rules::routers::static_router;
+use crate::source::Source;
+use crate::source::bind::{BindOptions, Binding, Owners, Refusal, Target, World};
+use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// Sources that have threads to end.
+#[derive(Default)]
+pub(super) struct Sources(Mutex<Vec<Weak<dyn Source>>>);
+
+impl Sources {
+    /// Stops all of them, waiting up to `timeout` in all for their threads.
+    pub(super) fn stop(&self, timeout: Duration) {
+        let end = Instant::now().checked_add(timeout);
+        let sources = self.0.lock().clone();
+        // All are told before the first is waited for.
+        for source in sources.iter().filter_map(Weak::upgrade) {
+            source.stop(Duration::ZERO);
+        }
+        for source in sources.iter().filter_map(Weak::upgrade) {
+            let left = end.map_or(timeout, |end| end.saturating_duration_since(Instant::now()));
+            source.stop(left);
+        }
+    }
+}
+
+impl Engine {
+    /// Has a source stopped when the engine shuts down.
+    ///
+    /// # Errors
+    /// `E_SHUTDOWN` when that has begun; the source is stopped then.
+    pub fn adopt_source(&self, source: &Arc<dyn Source>) -> Result<()> {
+        {
+            let mut sources = self.sources.0.lock();
+            sources.retain(|one| one.strong_count() > 0);
+            sources.push(Arc::downgrade(source));
+        }
+        // After the push: a shutdown that began in between has stopped it, or is seen here.
+        self.check_open().map_err(|status| {
+            source.stop(Duration::ZERO);
+            status.into()
+        })
+    }
+}
+
+impl RoutingChain {
+    /// Has a chain follow a source, its rules, and unless `rules_only` its providers. The chain lives as long as its
+    /// binding.
+    pub fn bind(self: &Arc<Self>, source: Arc<dyn Source>, options: BindOptions) -> Binding {
+        Binding::new(source, Arc::new(Bound(Arc::clone(self))), options)
+    }
+}
+
+struct Bound(Arc<RoutingChain>);
+
+impl Target for Bound {
+    fn consumer(&self) -> &Url {
+        self.0.chain().consumer()
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.0.dialect()
+    }
+
+    fn keys_with(&self, invokers: &Invokers) -> Vec<Arc<str>> {
+        self.0.chain().keys_with(invokers)
+    }
+
+    fn invokers(&self) -> Arc<Invokers> {
+        self.0.chain().invokers()
+    }
+
+    fn apply(&self, world: World, binding: u64) -> Vec<Refusal> {
+        let chain = self.0.chain();
+        chain.together(|| {
+            let mut refusals = Vec::new();
+            if let Some(urls) = world.routers {
+                self.static_routers(&urls, &mut refusals);
+            }
+            let rules = chain.rules();
+            for (key, text) in world.rules {
+                let Some(text) = text else {
+                    if self.0.owners.release(&key, binding) {
+                        rules.remove(&key);
+                    }
+                    continue;
+                };
+                self.0.owners.hold(&key, binding);
+                // Another chain of this engine, bound to the same source, may have brought it already.
+                if rules.text(&key).is_some_and(|old| old == text) {
+                    continue;
+                }
+                if let Err(error) = rules.put(&key, &text) {
+                    refusals.push(Refusal { key, error });
+                }
+            }
+            if let Some(list) = world.invokers {
+                chain.set_invokers(list);
+            }
+            refusals
+        })
+    }
+
+    fn withdraw(&self, binding: u64, keep_list: bool) {
+        let chain = self.0.chain();
+        chain.together(|| {
+            for key in self.0.owners.release_all(binding) {
+                chain.rules().remove(&key);
+            }
+            if !keep_list {
+                chain.set_invokers(Invokers::none());
+            }
+            // An empty set of URLs cannot be refused.
+            let _ = self.0.set_rule_urls([]);
+        });
+    }
+
+    fn owners(&self) -> Option<&Owners> {
+        Some(&self.0.owners)
+    }
+}
+
+impl Bound {
+    /// Each URL that is usable becomes a router. Java 3.3 loads none of them.
+    fn static_routers(&self, urls: &[Arc<str>], refusals: &mut Vec<Refusal>) {
+        let dialect = self.dialect();
+        if dialect == Dialect::Dubbo3 {
+            return;
+        }
+        let mut usable: Vec<&str> = Vec::new();
+        for text in urls {
+            let read = Url::parse(text).and_then(|url| match url.protocol() {
+                "empty" => Ok(false),
+                _ => static_router(&url, self.consumer(), dialect).map(|_| true),
+            });
+            match read {
+                Ok(true) if !usable.contains(&&**text) => usable.push(text),
+                Ok(_) => {}
+                Err(error) => refusals.push(Refusal { key: Arc::clone(text), error }),
+            }
+        }
+        if let Err(error) = self.0.set_rule_urls(usable) {
+            refusals.push(Refusal { key: "routers".into(), error });
+        }
+    }
+}
