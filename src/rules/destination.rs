@@ -34,6 +34,13 @@ pub struct Destination {
     pub priority: i32,
 }
 
+impl DestinationCondition {
+    /// Whether it switches traffic off: no destination at all, or none that is anybody.
+    pub fn blocks(&self) -> bool {
+        self.to.iter().all(|one| one.rows.is_none())
+    }
+}
+
 impl fmt::Display for DestinationCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.from.keys.is_empty() {

@@ -126,7 +126,7 @@ impl Lint<'_, '_> {
             }
             Conditions::V31(list) => {
                 for (i, one) in list.iter().enumerate() {
-                    self.left(&one.from, place(i), one.to.is_empty(), &mut seen, i);
+                    self.left(&one.from, place(i), one.blocks(), &mut seen, i);
                     self.same(&one.to_string(), place(i), &mut texts, i);
                     let raw = match &items {
                         Items::V31(items) => items.get(i),
@@ -135,6 +135,9 @@ impl Lint<'_, '_> {
                     for (n, to) in one.to.iter().enumerate() {
                         let at = raw.and_then(|raw| raw.to.get(n)).map_or(place(i), |raw| raw.offset());
                         match &to.rows {
+                            None if one.blocks() => {
+                                self.report.hint(at, "nobody; to switch the traffic off, leave 'to' out")
+                            }
                             None => self.report.warning(at, "this destination is nobody; leave it out"),
                             Some(tests) => self.right(tests, at, false),
                         }

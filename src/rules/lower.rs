@@ -39,7 +39,7 @@ pub fn condition_rule(rule: &ConditionRule, consumer: &Url, dialect: Dialect) ->
         Conditions::V30(list) => list.iter().filter_map(|one| at.condition(one, force)).collect(),
         Conditions::V31(list) => {
             // dubbo-go looks first at what is switched off, wherever it stands.
-            let first = |one: &&DestinationCondition| table.fallback == Unit::Rule && one.to.is_empty();
+            let first = |one: &&DestinationCondition| table.fallback == Unit::Rule && one.blocks();
             let (off, rest): (Vec<_>, Vec<_>) = list.iter().partition(first);
             off.into_iter().chain(rest).filter_map(|one| at.destinations(one, force)).collect()
         }
@@ -119,7 +119,7 @@ impl Lowering<'_> {
     }
 
     fn destinations(&self, condition: &DestinationCondition, force: bool) -> Option<Step> {
-        let then = if condition.to.is_empty() {
+        let then = if condition.blocks() {
             Then::Empty { last_word: true }
         } else {
             let list = condition.to.iter().map(|one| p::Destination {

@@ -1,16 +1,18 @@
 //! Cases of condition and affinity rules: `dubbo_condition.jsonl` and the reports about them.
 
 use crate::Outcome;
+use crate::engines::Compiled;
 use crate::naive::{Call, World, url::Url};
 use crate::routing::{Got, Router, dialect_of, invokers_of, route_all};
+use byway::chain::store::RuleStore;
 use byway::rules::condition::{Document, Items, StaticRule};
-use byway::rules::dialect::{Dialect, service_rule_key};
+use byway::rules::dialect::{Dialect, Role, application_rule_key, service_rule_key};
 use byway::rules::expression::{Condition, FaultKind};
 use byway::rules::header::Family;
 use byway::rules::pattern::{Pattern, Side};
 use byway::rules::report::Report;
 use byway::rules::slot::Slot;
-use byway::rules::{Rule, RuleKind, yaml};
+use byway::rules::{Rule, RuleKind, routers, yaml};
 use serde_json::{Map, Value, json};
 
 /// Every case of the file; `form` says what it is about.
@@ -138,12 +140,33 @@ fn string(case: &Value, dialect: Dialect, bare: bool, expect: &Value) -> Outcome
         &invokers,
         call.as_ref(),
     );
+    if let Err(why) = through_a_url(case, dialect, &got.rows) {
+        return Outcome::Fail(why);
+    }
     if crash(expect) {
         let others = case["expect_by_impl"].as_object().into_iter().flatten();
         let known = others.map(|(_, answer)| answer).any(|answer| answer == &json!(got.rows));
         return if known { Outcome::Pass } else { Outcome::Fail(format!("nobody answers {:?}", got.rows)) };
     }
     got.expect(expect)
+}
+
+/// The same rule as a `condition://` URL that a chain takes among its routers.
+fn through_a_url(case: &Value, dialect: Dialect, want: &[usize]) -> Result<(), String> {
+    let Some(call) = call_of(&case["invocation"]).filter(|call| call.method.is_some()) else { return Ok(()) };
+    let consumer = case["consumer_url"].as_str().unwrap_or_default();
+    let encode = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    let mut url = format!("condition://0.0.0.0/S?rule={}", encode(case["rule"].as_str().unwrap_or_default()));
+    for (name, value) in case["params"].as_object().into_iter().flatten() {
+        url += &format!("&{name}={}", value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    }
+    let parse = |text: &str| byway::chain::url::Url::parse(text).map_err(|error| error.to_string());
+    let slot = routers::static_router(&parse(&url)?, &parse(consumer)?, dialect)
+        .map_err(|error| error.to_string())?;
+    let rules = RuleStore::new(routers::languages(), dialect as u8);
+    let invokers = invokers_of(&case["invokers"]);
+    let got = Compiled::new(dialect, consumer, &invokers, vec![slot], rules).route(&call, 7);
+    if got == want { Ok(()) } else { Err(format!("{url} answers {got:?}, want {want:?}")) }
 }
 
 fn fault(case: &Value, dialect: Dialect, expect: &Value) -> Outcome {
@@ -203,11 +226,41 @@ fn events(case: &Value, kind: RuleKind, dialect: Dialect, expect: &Value) -> Out
                 Outcome::Fail("a text upstream dies of must be refused, and so filter nothing".into())
             };
         }
+        if let Err(why) = through_the_store(case, kind, dialect, &got.rows) {
+            return Outcome::Fail(why);
+        }
         return got.expect(expect);
     };
     let share = if dialect == Dialect::Byway { "p_ideal" } else { "p_dubbo" };
     let repeat = case["repeat"].as_u64().unwrap_or(20_000);
     crate::routing::distribution(router, dialect, consumer, &invokers, call.as_ref(), repeat, outcomes, share)
+}
+
+/// The same events through a rule store, to a chain as a host gets it.
+fn through_the_store(case: &Value, kind: RuleKind, dialect: Dialect, want: &[usize]) -> Result<(), String> {
+    let Some(call) = call_of(&case["invocation"]).filter(|call| call.method.is_some()) else { return Ok(()) };
+    // Dubbo 2.7 has no router that follows the provider's application.
+    if case["router"] == "provider-app" && routers::place(dialect, Role::ProviderApplication).is_none() {
+        return Ok(());
+    }
+    let consumer = case["consumer_url"].as_str().unwrap_or_default();
+    let invokers = invokers_of(&case["invokers"]);
+    let store = RuleStore::new(routers::languages(), dialect as u8);
+    let mut compiled = Compiled::whole(dialect, consumer, &invokers, &store);
+    let url = byway::chain::url::Url::parse(consumer).map_err(|error| error.to_string())?;
+    let parameter = |name| url.parameter(name).unwrap_or_default();
+    let key = match case["router"].as_str() {
+        Some("provider-app") => application_rule_key(kind, "demo-provider"),
+        _ => service_rule_key(dialect, kind, url.interface(), parameter("version"), parameter("group")),
+    };
+    for event in case["events"].as_array().into_iter().flatten() {
+        match event["content"].as_str() {
+            None if event["type"] == "DELETED" => drop(store.remove(&key)),
+            content => drop(store.put(&key, content.unwrap_or_default())),
+        }
+    }
+    let got = compiled.route(&call, 7);
+    if got == want { Ok(()) } else { Err(format!("a chain following {key} answers {got:?}, want {want:?}")) }
 }
 
 fn parse(case: &Value, dialect: Dialect, expect: &Value) -> Outcome {
@@ -378,15 +431,17 @@ pub(crate) fn report(kind: &str, case: &Value) -> Outcome {
     let consumer = input["consumer"].as_str().unwrap_or("consumer://10.9.9.9/s");
     let invokers = invokers_of(&input["invokers"]);
     let kept = |got: Got| got.expect(&expect["kept"]);
+    // The call stands in `invocation`, or its parts stand beside the rule.
+    let asked = if input["invocation"].is_object() { &input["invocation"] } else { input };
+    let call = call_of(asked).unwrap_or_default();
     match kind {
         "condition_when" | "condition_when_list" => {
             let texts: Vec<&Value> = match input["rules"].as_array() {
                 Some(rules) => rules.iter().collect(),
                 None => vec![&input["rule"]],
             };
-            let calls: Vec<Value> = input["invocations"].as_array().cloned().unwrap_or_else(|| {
-                vec![if input["invocation"].is_null() { json!({}) } else { input["invocation"].clone() }]
-            });
+            let calls: Vec<Value> =
+                input["invocations"].as_array().cloned().unwrap_or_else(|| vec![asked.clone()]);
             let mut matched = Vec::new();
             for text in texts {
                 for call in &calls {
@@ -405,7 +460,6 @@ pub(crate) fn report(kind: &str, case: &Value) -> Outcome {
             match static_rule(&case, dialect) {
                 Ok(read) => {
                     let rule = Rule::Condition(read.rule);
-                    let call = call_of(&input["invocation"]).unwrap_or_default();
                     let router = Router::Rule(Some(&rule), RuleKind::Condition);
                     kept(route_all(router, dialect, consumer, &invokers, Some(&call)))
                 }
@@ -419,7 +473,8 @@ pub(crate) fn report(kind: &str, case: &Value) -> Outcome {
             }
             let Some(rule) = slot.active() else { return Outcome::Fail("no rule".into()) };
             let (enabled, force) = (json!(rule.header().enabled), json!(rule.header().force));
-            if enabled != expect["enabled"] || force != expect["force"] {
+            let differs = |name: &str, got: &Value| !expect[name].is_null() && expect[name] != *got;
+            if differs("enabled", &enabled) || differs("force", &force) {
                 return Outcome::Fail(format!("enabled {enabled}, force {force}"));
             }
             let call = call_of(&json!({"method": input["method"]}));
@@ -484,7 +539,7 @@ pub(crate) fn report(kind: &str, case: &Value) -> Outcome {
             kept(got)
         }
         "rule_keys" => {
-            use byway::rules::dialect::application_rule_key as of_app;
+            let of_app = application_rule_key;
             let text = |name: &str| input[name].as_str().unwrap_or_default();
             let of_service =
                 |kind| service_rule_key(dialect, kind, text("service"), text("version"), text("group"));

@@ -91,7 +91,7 @@ impl<'a> World<'a> {
         let order: Vec<usize> = match &rule.conditions {
             Conditions::V30(list) => (0..list.len()).collect(),
             Conditions::V31(list) => {
-                let off = |i: &usize| list[*i].to.is_empty();
+                let off = |i: &usize| list[*i].to.iter().all(|one| one.rows.is_none());
                 (0..list.len()).filter(off).chain((0..list.len()).filter(|i| !off(i))).collect()
             }
         };
@@ -123,7 +123,7 @@ impl<'a> World<'a> {
                 if !self.when(&condition.from) {
                     return (None, false);
                 }
-                if condition.to.is_empty() {
+                if condition.to.iter().all(|one| one.rows.is_none()) {
                     return (Some(Vec::new()), true);
                 }
                 let mut live: Vec<(i32, u64, Rows)> = Vec::new();
