@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use byway::chain::bits::Bits;
+use byway::chain::builder::InvokersBuilder;
 use byway::chain::chain::{Chain, ChainOptions};
 use byway::chain::invocation::Invocation;
 use byway::chain::live::{Kind, count};
 use byway::chain::program::*;
 use byway::chain::router::{RouterSlot, SlotBody, SlotKey};
-use byway::chain::snapshot::{Invokers, InvokersBuilder};
+use byway::chain::snapshot::Invokers;
 use byway::chain::store::{Language, RuleState, RuleStore};
 use byway::chain::url::Url;
 use byway::error::{Result, Status};

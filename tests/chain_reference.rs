@@ -469,7 +469,7 @@ fn check(case: u64) {
         options.memo_bytes = 0;
     }
     let chain = Chain::new(options, RuleStore::new(Vec::new(), 0), random);
-    let mut builder = byway::chain::snapshot::InvokersBuilder::new();
+    let mut builder = byway::chain::builder::InvokersBuilder::new();
     for (text, tag) in world.texts.iter().zip(&world.tags) {
         builder.add(text, Some(*tag)).unwrap();
     }

@@ -1,6 +1,7 @@
 //! A chain: routers over one invoker list for one consumer. Writers compile a new world and swap it in; readers never
 //! wait for them.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -86,15 +87,18 @@ struct State {
     invokers: Arc<Invokers>,
     slots: Vec<RouterSlot>,
     generation: u64,
-    /// What the last rebuild made of each rule, by router name.
-    lowered: Vec<Lowered>,
-    compiled: Vec<Arc<Compiled>>,
+    /// What the last rebuild made of each rule.
+    lowered: LoweredRules,
+    compiled: CompiledPrograms,
 }
+
+/// By router name and key.
+type LoweredRules = HashMap<(Arc<str>, Arc<str>), Lowered>;
+/// By address of the program, which they keep alive.
+type CompiledPrograms = HashMap<usize, Arc<Compiled>>;
 
 #[derive(Clone)]
 struct Lowered {
-    router: Arc<str>,
-    key: Arc<str>,
     rule: Arc<dyn Rule>,
     /// The last program that could be made for this key.
     program: Option<Arc<Program>>,
@@ -145,8 +149,8 @@ impl Chain {
                 invokers,
                 slots,
                 generation: 0,
-                lowered: Vec::new(),
-                compiled: Vec::new(),
+                lowered: HashMap::new(),
+                compiled: HashMap::new(),
             }),
             dirty: AtomicBool::new(true),
             held: AtomicUsize::new(0),
@@ -258,10 +262,9 @@ impl Chain {
                 };
                 let stored = key.as_ref().and_then(|key| self.shared.rules.status_of(key));
                 let active = key.as_ref().and_then(|key| self.shared.rules.active(key, self.shared.dialect));
-                let lowered = state
-                    .lowered
-                    .iter()
-                    .find(|one| one.router == slot.name && Some(&one.key) == key.as_ref());
+                let lowered = key
+                    .as_ref()
+                    .and_then(|key| state.lowered.get(&(Arc::clone(&slot.name), Arc::clone(key))));
                 RouterStatus {
                     name: Arc::clone(&slot.name),
                     priority: slot.priority,
@@ -286,8 +289,7 @@ impl Chain {
     pub(crate) fn plan_with(&self, key: &str, rule: Option<Arc<dyn Rule>>) -> Result<Arc<Plan>> {
         let shared = &self.shared;
         let state = shared.state.lock();
-        let mut lowered = Vec::new();
-        let mut compiled = state.compiled.clone();
+        let (mut lowered, mut compiled) = (HashMap::new(), HashMap::new());
         let instead = (key, rule);
         let stages = shared.stages(&state, Some(&instead), &mut lowered, &mut compiled)?;
         Ok(Arc::new(shared.assemble(state.generation, &state.invokers, stages)))
@@ -312,17 +314,11 @@ impl Shared {
             return;
         }
         let changed = self.want(&state);
-        let mut lowered = Vec::new();
-        let mut compiled = std::mem::take(&mut state.compiled);
+        // Only what the new world uses is carried on, so that nothing piles up.
+        let (mut lowered, mut compiled) = (HashMap::new(), HashMap::new());
         // Without a proposed rule nothing fails: a rule that cannot be lowered leaves its predecessor in force.
         let stages = self.stages(&state, None, &mut lowered, &mut compiled).unwrap_or_default();
         state.lowered = lowered;
-        // What the new world does not use is dropped, so that nothing piles up.
-        compiled.retain(|one| {
-            stages
-                .iter()
-                .any(|stage| matches!(&stage.body, StageBody::Program(used) if Arc::ptr_eq(used, one)))
-        });
         state.compiled = compiled;
         state.generation += 1;
         let plan = self.assemble(state.generation, &state.invokers, stages);
@@ -365,15 +361,15 @@ impl Shared {
         &self,
         state: &State,
         instead: Option<&(&str, Option<Arc<dyn Rule>>)>,
-        lowered: &mut Vec<Lowered>,
-        compiled: &mut Vec<Arc<Compiled>>,
+        lowered: &mut LoweredRules,
+        compiled: &mut CompiledPrograms,
     ) -> Result<Vec<StageSource>> {
         let mut stages = Vec::new();
         for slot in &state.slots {
             let mut rule = None;
             let body = match &slot.body {
                 SlotBody::Foreign(router) => StageBody::Foreign(Arc::clone(router)),
-                SlotBody::Program(program) => StageBody::Program(compile(program, &state.invokers, compiled)),
+                SlotBody::Program(program) => StageBody::Program(compile(program, state, compiled)),
                 SlotBody::Rule { key, otherwise } => {
                     let key = key.resolve(&state.invokers);
                     let active = key.as_ref().and_then(|key| match instead {
@@ -387,14 +383,14 @@ impl Shared {
                                 return Err(error.clone());
                             }
                             let program = one.program.clone();
-                            lowered.push(one);
+                            lowered.insert((Arc::clone(&slot.name), Arc::clone(&key)), one);
                             rule = Some((key, revision));
                             program
                         }
                         _ => None,
                     };
                     match program.or_else(|| otherwise.clone()) {
-                        Some(program) => StageBody::Program(compile(&program, &state.invokers, compiled)),
+                        Some(program) => StageBody::Program(compile(&program, state, compiled)),
                         None => continue,
                     }
                 }
@@ -405,7 +401,7 @@ impl Shared {
     }
 
     fn lower(&self, state: &State, router: &Arc<str>, key: &Arc<str>, rule: Arc<dyn Rule>) -> Lowered {
-        let before = state.lowered.iter().find(|one| one.router == *router && one.key == *key);
+        let before = state.lowered.get(&(Arc::clone(router), Arc::clone(key)));
         if let Some(before) = before
             && std::ptr::addr_eq(Arc::as_ptr(&before.rule), Arc::as_ptr(&rule))
         {
@@ -419,7 +415,7 @@ impl Shared {
                 (before.and_then(|before| before.program.clone()), Some(error))
             }
         };
-        Lowered { router: Arc::clone(router), key: Arc::clone(key), rule, program, error }
+        Lowered { rule, program, error }
     }
 }
 
@@ -438,13 +434,15 @@ fn wanted_by(slots: &[RouterSlot], invokers: &Invokers) -> Vec<Arc<str>> {
 }
 
 /// The program over the list, from those already compiled if it is among them.
-fn compile(program: &Arc<Program>, invokers: &Invokers, known: &mut Vec<Arc<Compiled>>) -> Arc<Compiled> {
-    let same = |one: &&Arc<Compiled>| Arc::ptr_eq(&one.program, program) && one.invokers == invokers.id();
-    if let Some(found) = known.iter().find(same) {
-        return Arc::clone(found);
-    }
-    let compiled = Arc::new(Compiled::new(program, invokers));
-    known.push(Arc::clone(&compiled));
+fn compile(program: &Arc<Program>, state: &State, used: &mut CompiledPrograms) -> Arc<Compiled> {
+    let address = Arc::as_ptr(program) as usize;
+    let same = |one: &&Arc<Compiled>| one.invokers == state.invokers.id();
+    let known = used.get(&address).or_else(|| state.compiled.get(&address)).filter(same);
+    let compiled = match known {
+        Some(known) => Arc::clone(known),
+        None => Arc::new(Compiled::new(program, &state.invokers)),
+    };
+    used.insert(address, Arc::clone(&compiled));
     compiled
 }
 

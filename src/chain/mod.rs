@@ -1,6 +1,7 @@
 //! Second half: which provider serves this call? Vocabulary and algorithm; no I/O, no rule text.
 
 pub mod bits;
+pub mod builder;
 mod calls;
 #[allow(clippy::module_inception)]
 pub mod chain;

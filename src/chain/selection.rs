@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use super::bits::RowSet;
+use super::builder::Change;
 use super::live::{Kind, Live};
 use super::program::{Column, RowTest, Test};
-use super::snapshot::{Change, Invokers};
+use super::snapshot::Invokers;
 
 /// A selection and its count of one. Shared by the plans that use it.
 pub(crate) struct Selection {
