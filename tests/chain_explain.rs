@@ -1,4 +1,5 @@
 //! Explanations and dry runs of a chain, over rules as the rule languages lower them.
+#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::bits::{Bits, RowSet};
-use super::builder::InvokersBuilder;
+pub use super::builder::InvokersBuilder;
 use super::column::{ABSENT, ColumnData, Dictionary, Ids, fill};
 use super::live::Live;
 use super::program::{Column, Shape, Test};
