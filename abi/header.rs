@@ -1,7 +1,9 @@
 // Makes include/byway.h from src/ffi. Shared by build.rs (feature `header`) and the test that finds a stale header.
 
 /// Files of the boundary in the order of the header.
-const FILES: &[&str] = &["arguments", "status", "library", "error", "text", "callbacks", "call", "queue", "engine", "invokers", "invocation", "rule", "router", "choice", "chain", "session"];
+const FILES: &[&str] = &[
+    "arguments", "status", "library", "error", "text", "callbacks", "call", "queue", "engine", "host", "filter", "proxy", "dns", "proxy_selector", "address", "route", "selection", "selector", "listener", "feedback", "invokers", "invocation", "rule", "router", "choice", "chain", "session",
+];
 
 /// How the trailer begins.
 const TRAILER: &str = "/* Every field of each options struct";

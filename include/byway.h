@@ -115,6 +115,41 @@
 #define BYWAY_COMMIT_ON_SUCCESS 1
 
 /**
+ * Keep the resolver's order of addresses; without it families alternate, IPv6 first.
+ */
+#define BYWAY_ROUTING_NO_FAST_FALLBACK 1
+
+/**
+ * Ask the resolver for IP literals too.
+ */
+#define BYWAY_ROUTING_RESOLVE_LITERALS 2
+
+/**
+ * An empty proxy list means DIRECT, not an error.
+ */
+#define BYWAY_ROUTING_EMPTY_IS_DIRECT 4
+
+/**
+ * Refuse targets whose address byway never sees, because a proxy resolves the name.
+ */
+#define BYWAY_ROUTING_DENY_UNRESOLVED_TARGETS 8
+
+/**
+ * Try an address that a resolver names twice only once.
+ */
+#define BYWAY_ROUTING_DEDUPLICATE 16
+
+/**
+ * A proxy selector that fails is an error.
+ */
+#define BYWAY_ON_PROXY_SELECTOR_ERROR_FAIL 0
+
+/**
+ * A proxy selector that fails means DIRECT.
+ */
+#define BYWAY_ON_PROXY_SELECTOR_ERROR_DIRECT 1
+
+/**
  * byway's own rules.
  */
 #define BYWAY_COMPAT_BYWAY 0
@@ -128,6 +163,466 @@
  * Exactly as OkHttp 3.13.
  */
 #define BYWAY_COMPAT_OKHTTP_3 2
+
+/**
+ * IPv6 first, as OkHttp and RFC 8305.
+ */
+#define BYWAY_FIRST_FAMILY_V6 0
+
+/**
+ * IPv4 first.
+ */
+#define BYWAY_FIRST_FAMILY_V4 1
+
+/**
+ * The family of the first address first.
+ */
+#define BYWAY_FIRST_FAMILY_FIRST_ADDRESS 2
+
+/**
+ * No proxy.
+ */
+#define BYWAY_PROXY_DIRECT 0
+
+/**
+ * HTTP proxy; `CONNECT` where a tunnel is needed.
+ */
+#define BYWAY_PROXY_HTTP 1
+
+/**
+ * HTTP proxy reached over TLS.
+ */
+#define BYWAY_PROXY_HTTPS 2
+
+/**
+ * SOCKS4: the target is resolved here, IPv4 only.
+ */
+#define BYWAY_PROXY_SOCKS4 3
+
+/**
+ * SOCKS4a: the proxy resolves.
+ */
+#define BYWAY_PROXY_SOCKS4A 4
+
+/**
+ * SOCKS5: the target is resolved here.
+ */
+#define BYWAY_PROXY_SOCKS5 5
+
+/**
+ * SOCKS5: the proxy resolves.
+ */
+#define BYWAY_PROXY_SOCKS5H 6
+
+/**
+ * TLS to the origin.
+ */
+#define BYWAY_ADDRESS_TLS 1
+
+/**
+ * No proxy, and nobody is asked; differs from saying nothing.
+ */
+#define BYWAY_ADDRESS_DIRECT 2
+
+/**
+ * It failed before and was put behind the others.
+ */
+#define BYWAY_ROUTE_POSTPONED 1
+
+/**
+ * An HTTP proxy must first be asked for a tunnel.
+ */
+#define BYWAY_ROUTE_REQUIRES_TUNNEL 2
+
+/**
+ * The proxy resolves the target's name; else the target is an address.
+ */
+#define BYWAY_ROUTE_TARGET_IS_NAME 4
+
+/**
+ * The proxy selector chose the proxy.
+ */
+#define BYWAY_ROUTE_FROM_SELECTOR 8
+
+/**
+ * The address filter has not seen the target, because the proxy resolves its name.
+ */
+#define BYWAY_ROUTE_TARGET_NOT_CHECKED 16
+
+/**
+ * HTTPS/SVCB metadata came with the addresses; see `byway_route_service`.
+ */
+#define BYWAY_ROUTE_HAS_SERVICE 32
+
+/**
+ * HTTP/2 or newer: many exchanges at once.
+ */
+#define BYWAY_PEER_MULTIPLEXED 1
+
+/**
+ * Host names are verified by the default rules, not by the host's own.
+ */
+#define BYWAY_PEER_DEFAULT_VERIFICATION 2
+
+/**
+ * The certificate covers the wanted host.
+ */
+#define BYWAY_PEER_CERTIFICATE_COVERS_HOST 4
+
+/**
+ * Pins for the wanted host hold, or there are none.
+ */
+#define BYWAY_PEER_PINS_HOLD 8
+
+/**
+ * The peer answered 421 to a coalesced request before.
+ */
+#define BYWAY_PEER_REFUSED_BEFORE 16
+
+/**
+ * Port, TLS, proxy, resolver or protocols differ.
+ */
+#define BYWAY_NO_COALESCING_OTHER_ADDRESS 1
+
+/**
+ * The connection carries one exchange at a time.
+ */
+#define BYWAY_NO_COALESCING_NOT_MULTIPLEXED 2
+
+/**
+ * 421 before.
+ */
+#define BYWAY_NO_COALESCING_REFUSED_BEFORE 3
+
+/**
+ * No DIRECT route of the wanted address has this address and port.
+ */
+#define BYWAY_NO_COALESCING_NO_SHARED_IP 4
+
+/**
+ * The certificate or its pins do not cover the host.
+ */
+#define BYWAY_NO_COALESCING_NOT_VERIFIED 5
+
+/**
+ * Give the routes of the first family that is answered while the other is still awaited, as a Selection of its own.
+ */
+#define BYWAY_SELECTOR_EARLY 1
+
+/**
+ * Explanation as JSON.
+ */
+#define BYWAY_EXPLAIN_JSON 0
+
+/**
+ * Explanation as text for people.
+ */
+#define BYWAY_EXPLAIN_TEXT 1
+
+/**
+ * The proxies for an address are being looked for; `subject` is the URI.
+ */
+#define BYWAY_EVENT_PROXY_SELECT_START 0
+
+/**
+ * They are known (`proxies`), or the proxy selector failed (`error`).
+ */
+#define BYWAY_EVENT_PROXY_SELECT_END 1
+
+/**
+ * A name is asked for; `subject` is the name.
+ */
+#define BYWAY_EVENT_DNS_START 2
+
+/**
+ * It is answered (`ips`, in the resolver's order), or the lookup failed (`error`).
+ */
+#define BYWAY_EVENT_DNS_END 3
+
+/**
+ * An attempt begins; `route`.
+ */
+#define BYWAY_EVENT_CONNECT_START 4
+
+/**
+ * A connection is up; `route`.
+ */
+#define BYWAY_EVENT_CONNECT_END 5
+
+/**
+ * An attempt failed (`route`, `error`), or a whole entry of the proxy list cannot be tried (`proxies` has it, `error`).
+ */
+#define BYWAY_EVENT_CONNECT_FAILED 6
+
+/**
+ * An attempt was called off, by a lost race or by the host; `route`.
+ */
+#define BYWAY_EVENT_CONNECT_CANCELED 7
+
+/**
+ * A route goes behind the others because it failed before; `route`.
+ */
+#define BYWAY_EVENT_ROUTE_POSTPONED 8
+
+/**
+ * The address filter refuses a route; `route`.
+ */
+#define BYWAY_EVENT_ROUTE_FILTERED 9
+
+/**
+ * An input or output error of no special kind.
+ */
+#define BYWAY_FAILURE_IO 0
+
+/**
+ * Connection refused.
+ */
+#define BYWAY_FAILURE_REFUSED 1
+
+/**
+ * Network or host unreachable, as reported from the path.
+ */
+#define BYWAY_FAILURE_UNREACHABLE 2
+
+/**
+ * Connecting, or reading, took too long.
+ */
+#define BYWAY_FAILURE_TIMEOUT 3
+
+/**
+ * The peer reset the connection.
+ */
+#define BYWAY_FAILURE_RESET 4
+
+/**
+ * This machine could not make the attempt: descriptors, permission, no local route. Blames no route.
+ */
+#define BYWAY_FAILURE_LOCAL 5
+
+/**
+ * Called off: it lost the race, or the call was cancelled. Blames no route.
+ */
+#define BYWAY_FAILURE_CANCELED 6
+
+/**
+ * Interrupted, not by a timeout.
+ */
+#define BYWAY_FAILURE_INTERRUPTED 7
+
+/**
+ * A name did not resolve.
+ */
+#define BYWAY_FAILURE_UNKNOWN_HOST 8
+
+/**
+ * The peer broke the protocol.
+ */
+#define BYWAY_FAILURE_PROTOCOL 9
+
+/**
+ * A TLS handshake failed for a reason other than a certificate.
+ */
+#define BYWAY_FAILURE_TLS_HANDSHAKE 10
+
+/**
+ * A TLS handshake failed because of a certificate.
+ */
+#define BYWAY_FAILURE_TLS_CERTIFICATE 11
+
+/**
+ * The peer is not who it should be: host name or pin.
+ */
+#define BYWAY_FAILURE_TLS_PEER_UNVERIFIED 12
+
+/**
+ * Another TLS failure.
+ */
+#define BYWAY_FAILURE_TLS 13
+
+/**
+ * The connection announced its shutdown before the request was sent.
+ */
+#define BYWAY_FAILURE_CONNECTION_SHUTDOWN 14
+
+/**
+ * A multiplexed stream was refused before it was processed.
+ */
+#define BYWAY_FAILURE_STREAM_REFUSED 15
+
+/**
+ * A multiplexed stream was cancelled.
+ */
+#define BYWAY_FAILURE_STREAM_CANCELED 16
+
+/**
+ * A multiplexed stream was reset for another reason.
+ */
+#define BYWAY_FAILURE_STREAM_RESET 17
+
+/**
+ * The request's own body could not be read.
+ */
+#define BYWAY_FAILURE_REQUEST_BODY 18
+
+/**
+ * The proxy refuses to make the connection.
+ */
+#define BYWAY_FAILURE_PROXY_REFUSED 19
+
+/**
+ * The proxy wants other credentials.
+ */
+#define BYWAY_FAILURE_PROXY_AUTH 20
+
+/**
+ * The proxy breaks its protocol.
+ */
+#define BYWAY_FAILURE_PROXY_PROTOCOL 21
+
+/**
+ * 407 from something that is no HTTP proxy.
+ */
+#define BYWAY_FAILURE_AUTH_WITHOUT_PROXY 22
+
+/**
+ * The socket is connected to itself.
+ */
+#define BYWAY_FAILURE_SELF_CONNECT 23
+
+/**
+ * The proxy's port cannot be connected to.
+ */
+#define BYWAY_FAILURE_INVALID_PORT 24
+
+/**
+ * Every address was refused by the address filter.
+ */
+#define BYWAY_FAILURE_FILTERED 25
+
+/**
+ * Names, proxies, planning: no attempt was made.
+ */
+#define BYWAY_PHASE_DNS 0
+
+/**
+ * TCP connect.
+ */
+#define BYWAY_PHASE_TCP 1
+
+/**
+ * `CONNECT` or SOCKS.
+ */
+#define BYWAY_PHASE_TUNNEL 2
+
+/**
+ * TLS handshake.
+ */
+#define BYWAY_PHASE_TLS 3
+
+/**
+ * The request may have been sent.
+ */
+#define BYWAY_PHASE_EXCHANGE 4
+
+/**
+ * The host lets failed connections be retried.
+ */
+#define BYWAY_CALL_RETRY_ENABLED 1
+
+/**
+ * The request's body can be sent only once.
+ */
+#define BYWAY_CALL_ONE_SHOT 2
+
+/**
+ * Bytes of the request may have left this machine.
+ */
+#define BYWAY_CALL_SENT 4
+
+/**
+ * The exchange itself failed, not the search for a connection.
+ */
+#define BYWAY_CALL_EXCHANGE_FAILED 8
+
+/**
+ * A further route exists.
+ */
+#define BYWAY_CALL_MORE_ROUTES 16
+
+/**
+ * Take the next route.
+ */
+#define BYWAY_RECOVER_RETRY 0
+
+/**
+ * Retrying is switched off.
+ */
+#define BYWAY_RECOVER_DISABLED 1
+
+/**
+ * The request cannot be sent a second time.
+ */
+#define BYWAY_RECOVER_NOT_REPEATABLE 2
+
+/**
+ * Another route would fail in the same way, or the call was called off.
+ */
+#define BYWAY_RECOVER_FATAL 3
+
+/**
+ * Everything was tried.
+ */
+#define BYWAY_RECOVER_NO_MORE_ROUTES 4
+
+/**
+ * HTTP/2 or newer.
+ */
+#define BYWAY_EXCHANGE_MULTIPLEXED 1
+
+/**
+ * The failing call was cancelled by its own host.
+ */
+#define BYWAY_EXCHANGE_CALL_CANCELED 2
+
+/**
+ * The connection goes through a proxy.
+ */
+#define BYWAY_EXCHANGE_PROXIED 4
+
+/**
+ * A connect-failed event is sent.
+ */
+#define BYWAY_TELL_FAILED_EVENT 1
+
+/**
+ * A connect-canceled event is sent.
+ */
+#define BYWAY_TELL_CANCELED_EVENT 2
+
+/**
+ * The proxy selector hears of it.
+ */
+#define BYWAY_TELL_PROXY_SELECTOR 4
+
+/**
+ * The route goes into the route database.
+ */
+#define BYWAY_TELL_DATABASE 8
+
+/**
+ * The next route is tried.
+ */
+#define BYWAY_TELL_NEXT_ROUTE 16
+
+/**
+ * The connection takes no new exchanges.
+ */
+#define BYWAY_TELL_NO_NEW_EXCHANGES 32
+
+/**
+ * One more failure of the connection's route.
+ */
+#define BYWAY_TELL_ROUTE_FAILURE 64
 
 /**
  * Keep the URL texts, for `byway_invokers_url`.
@@ -235,6 +730,11 @@
 #define BYWAY_PICK_NOT_STICKY 2
 
 /**
+ * Where a host wants to go, by whatever proxy and resolver. Immutable; a value.
+ */
+typedef struct byway_address byway_address;
+
+/**
  * The call a callback serves. Only valid until the callback returns.
  */
 typedef struct byway_call byway_call;
@@ -255,6 +755,17 @@ typedef struct byway_chain byway_chain;
 typedef struct byway_choice byway_choice;
 
 /**
+ * Who resolves names. Shared.
+ */
+typedef struct byway_dns byway_dns;
+
+/**
+ * One question to a resolver, and where its answer goes. Shared; the callback borrows it, and retains it to answer
+ * later.
+ */
+typedef struct byway_dns_request byway_dns_request;
+
+/**
  * Holds what must be remembered between calls: failed routes, rules, counters, callbacks. Made once per client.
  */
 typedef struct byway_engine byway_engine;
@@ -264,6 +775,12 @@ typedef struct byway_engine byway_engine;
  * Made only when the caller passed a place for it. Free with `byway_error_free`.
  */
 typedef struct byway_error byway_error;
+
+/**
+ * An immutable list of rules that says which addresses may be connected to: a guard against server-side request
+ * forgery. A value.
+ */
+typedef struct byway_filter byway_filter;
 
 /**
  * One call to be routed: method, parameter types, arguments, attachments. Made once per thread and filled anew for
@@ -287,15 +804,54 @@ typedef struct byway_invokers byway_invokers;
 typedef struct byway_invokers_builder byway_invokers_builder;
 
 /**
+ * Somebody who hears of events until it is removed or released. Shared.
+ */
+typedef struct byway_listener byway_listener;
+
+/**
+ * A proxy: kind, place, credentials. Immutable; a value. NULL stands for DIRECT wherever a proxy is taken.
+ */
+typedef struct byway_proxy byway_proxy;
+
+/**
+ * One question to a proxy selector, and where its answer goes. Shared; the callback borrows it, and retains it to
+ * answer later.
+ */
+typedef struct byway_proxy_request byway_proxy_request;
+
+/**
+ * Who chooses proxies for an address. Shared.
+ */
+typedef struct byway_proxy_selector byway_proxy_selector;
+
+/**
  * One event loop's inbox: completion records, callbacks that must run on the host's thread, deadlines. Engines may
  * share one; every selector, dial, listener and source may name its own.
  */
 typedef struct byway_queue byway_queue;
 
 /**
+ * One way to an address: one TCP destination (the hop) and what the proxy or TLS is told (the target). Immutable; a
+ * value that owns what it shows and pins no engine, resolver or callback.
+ */
+typedef struct byway_route byway_route;
+
+/**
  * A host's own router. A chain asks it for every call, after the routers of smaller priority.
  */
 typedef struct byway_router byway_router;
+
+/**
+ * Routes to try, in order; the next Selection's only when all of these have failed. Immutable but for its cursor.
+ * Exclusive; outlives its selector.
+ */
+typedef struct byway_selection byway_selection;
+
+/**
+ * Gives the routes of an address in the order to try them: first those of the first proxy that did not fail before,
+ * what failed before last. Exclusive.
+ */
+typedef struct byway_selector byway_selector;
 
 /**
  * Routes calls of one chain on one thread. Pins the world (list and rules) it used last, so that a result is a
@@ -448,10 +1004,533 @@ typedef struct byway_engine_options {
      */
     int32_t dialect;
     /**
-     * 0.
+     * `BYWAY_ROUTING_*`.
      */
-    int32_t reserved;
+    uint32_t routing_flags;
+    /**
+     * What a proxy selector that fails means: `BYWAY_ON_PROXY_SELECTOR_ERROR_*`.
+     */
+    int32_t on_proxy_selector_error;
+    /**
+     * Milliseconds for which addresses of a name are kept; 0 keeps none.
+     */
+    uint32_t dns_cache_ms;
+    /**
+     * Judges targets: resolved addresses and literals, also literals sent to a proxy. NULL lets all through. Retained.
+     */
+    const struct byway_filter *target_filter;
+    /**
+     * Judges the addresses of proxies. NULL lets all through. Retained.
+     */
+    const struct byway_filter *proxy_filter;
 } byway_engine_options;
+
+/**
+ * One IP address.
+ */
+typedef struct byway_ip {
+    /**
+     * Network byte order; IPv4 in the first four bytes, the rest zero.
+     */
+    uint8_t bytes[16];
+    /**
+     * Interface index of a link-local IPv6 address, else 0.
+     */
+    uint32_t scope_id;
+    /**
+     * 4 or 6; 0 for "none".
+     */
+    uint8_t family;
+    /**
+     * Zero.
+     */
+    uint8_t reserved[3];
+} byway_ip;
+
+/**
+ * A host's resolver.
+ */
+typedef struct byway_dns_callbacks {
+    /**
+     * `sizeof(byway_dns_callbacks)`.
+     */
+    size_t struct_size;
+    /**
+     * First argument of every function.
+     */
+    void *user_data;
+    /**
+     * Runs once when the set is no longer in use. May be NULL.
+     */
+    byway_destroy destroy;
+    /**
+     * Asks for the addresses of a canonical name. Put the answer into `request`, in the order in which routes are to
+     * be tried, and return `BYWAY_OK`; or retain `request`, return `BYWAY_PENDING` and answer from any thread later
+     * (finishing before returning is legal); or `BYWAY_PASS` to have the system asked; or an error. `BYWAY_OK` with
+     * nothing added means that the name has no address.
+     */
+    byway_status (*lookup)(void *user_data,
+                           struct byway_dns_request *request,
+                           const char *host,
+                           size_t host_len,
+                           const struct byway_call *call);
+    /**
+     * Nobody waits for this request any more; a late answer is harmless. May be NULL.
+     */
+    void (*on_cancel)(void *user_data, uint64_t request_id);
+} byway_dns_callbacks;
+
+/**
+ * One HTTPS or SVCB record (RFC 9460). Routes carry it on to the host; byway connects by the address records.
+ */
+typedef struct byway_service_options {
+    /**
+     * `sizeof(byway_service_options)`.
+     */
+    size_t struct_size;
+    /**
+     * Target name; empty means the name that was asked.
+     */
+    struct byway_str target;
+    /**
+     * SvcPriority, lower is preferred.
+     */
+    uint16_t priority;
+    /**
+     * Port, 0 when the record has none.
+     */
+    uint16_t port;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
+     * ALPN ids in order.
+     */
+    const struct byway_str *alpn;
+    /**
+     * Number of ALPN ids.
+     */
+    size_t alpn_len;
+    /**
+     * Encrypted ClientHello configuration list.
+     */
+    struct byway_str ech;
+    /**
+     * Address hints.
+     */
+    const struct byway_ip *hints;
+    /**
+     * Number of hints.
+     */
+    size_t hints_len;
+} byway_service_options;
+
+/**
+ * A host's proxy selector.
+ */
+typedef struct byway_proxy_selector_callbacks {
+    /**
+     * `sizeof(byway_proxy_selector_callbacks)`.
+     */
+    size_t struct_size;
+    /**
+     * First argument of every function.
+     */
+    void *user_data;
+    /**
+     * Runs once when the set is no longer in use. May be NULL.
+     */
+    byway_destroy destroy;
+    /**
+     * Asks for the proxies of an address, for every host. Put them into `request` in order and return `BYWAY_OK`; or
+     * retain `request`, return `BYWAY_PENDING` and answer from any thread later; or `BYWAY_PASS` for the engine's
+     * default proxy selector, else DIRECT; or an error. DIRECT is said, not implied: `BYWAY_OK` with nothing added is
+     * `BYWAY_E_EMPTY_ANSWER` unless the engine says `BYWAY_ROUTING_EMPTY_IS_DIRECT`.
+     */
+    byway_status (*select)(void *user_data,
+                           struct byway_proxy_request *request,
+                           const char *uri,
+                           size_t uri_len,
+                           const struct byway_call *call);
+    /**
+     * A proxy that this selector chose failed; `failure` is a `BYWAY_FAILURE_*`. May be NULL.
+     */
+    void (*connect_failed)(void *user_data,
+                           const char *uri,
+                           size_t uri_len,
+                           const struct byway_route *route,
+                           int32_t failure,
+                           int32_t os_errno,
+                           const struct byway_call *call);
+    /**
+     * Nobody waits for this request any more; a late answer is harmless. May be NULL.
+     */
+    void (*on_cancel)(void *user_data, uint64_t request_id);
+} byway_proxy_selector_callbacks;
+
+/**
+ * What an address is made from. Start from `BYWAY_ADDRESS_OPTIONS_INIT` or `byway_address_options_init`; `host` and
+ * `port` must be set.
+ */
+typedef struct byway_address_options {
+    /**
+     * `sizeof(byway_address_options)`.
+     */
+    size_t struct_size;
+    /**
+     * URL scheme; empty means `https` with `BYWAY_ADDRESS_TLS`, else `http`. `https` and `wss` imply TLS.
+     */
+    struct byway_str scheme;
+    /**
+     * Host name or IP literal, canonicalised by the WHATWG URL rules; IPv6 with or without brackets and with a zone.
+     */
+    struct byway_str host;
+    /**
+     * 1..65535.
+     */
+    int32_t port;
+    /**
+     * `BYWAY_ADDRESS_*`.
+     */
+    uint32_t flags;
+    /**
+     * Explicit proxy, NULL for none. The proxy selector is then not asked.
+     */
+    const struct byway_proxy *proxy;
+    /**
+     * Who chooses proxies, NULL for nobody: DIRECT. Retained.
+     */
+    struct byway_proxy_selector *proxy_selector;
+    /**
+     * Who resolves names, NULL for the system. Retained.
+     */
+    struct byway_dns *dns;
+    /**
+     * Application protocols in order of preference, as ALPN names. `h2_prior_knowledge` needs a tunnel through an
+     * HTTP proxy.
+     */
+    const struct byway_str *protocols;
+    /**
+     * Number of protocols.
+     */
+    size_t protocols_len;
+    /**
+     * Opaque identity of the host's own TLS configuration; ignored without TLS.
+     */
+    uint64_t tls_identity;
+    /**
+     * More of it, as bytes.
+     */
+    struct byway_str tls_identity_bytes;
+    /**
+     * Opaque identity of whatever answers a proxy's challenges; counts in equality.
+     */
+    uint64_t authenticator;
+} byway_address_options;
+
+/**
+ * What the host knows of the peer of a live connection.
+ */
+typedef struct byway_peer {
+    /**
+     * `sizeof(byway_peer)`.
+     */
+    size_t struct_size;
+    /**
+     * `BYWAY_PEER_*`.
+     */
+    uint32_t flags;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+} byway_peer;
+
+/**
+ * A route as a record.
+ */
+typedef struct byway_route_record {
+    /**
+     * What `connect(2)` gets.
+     */
+    struct byway_ip hop_ip;
+    /**
+     * Resolved target behind a SOCKS4 or SOCKS5 proxy; family 0 when the target is the hop or a name.
+     */
+    struct byway_ip target_ip;
+    /**
+     * Port for `connect(2)`.
+     */
+    uint16_t hop_port;
+    /**
+     * The target's port.
+     */
+    uint16_t target_port;
+    /**
+     * `BYWAY_PROXY_*`.
+     */
+    int32_t proxy_kind;
+    /**
+     * `BYWAY_ROUTE_*`.
+     */
+    uint32_t flags;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
+     * The address's canonical host. Borrowed from where the record came from.
+     */
+    struct byway_str host;
+    /**
+     * The proxy's host, `(NULL, 0)` for DIRECT. Borrowed as `host`.
+     */
+    struct byway_str proxy_host;
+} byway_route_record;
+
+/**
+ * What a selector is made with. Start from `BYWAY_SELECTOR_OPTIONS_INIT` or `byway_selector_options_init`.
+ */
+typedef struct byway_selector_options {
+    /**
+     * `sizeof(byway_selector_options)`.
+     */
+    size_t struct_size;
+    /**
+     * The host's own number, echoed in completion records, events and calls.
+     */
+    uint64_t tag;
+    /**
+     * Where its completion records go, NULL for the engine's queue. Retained.
+     */
+    struct byway_queue *queue;
+    /**
+     * `BYWAY_SELECTOR_EARLY` or 0.
+     */
+    uint32_t flags;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+} byway_selector_options;
+
+/**
+ * One event. What does not belong to its kind is empty. Everything is borrowed until the callback returns;
+ * `byway_route_retain` keeps the route.
+ */
+typedef struct byway_event {
+    /**
+     * `sizeof(byway_event)` of the library; grows at the end.
+     */
+    size_t struct_size;
+    /**
+     * The host's number of the operation.
+     */
+    uint64_t tag;
+    /**
+     * The selector's number.
+     */
+    uint64_t selector_id;
+    /**
+     * Monotonic time in nanoseconds.
+     */
+    uint64_t time_ns;
+    /**
+     * `BYWAY_EVENT_*`.
+     */
+    int32_t kind;
+    /**
+     * `BYWAY_OK`, or why it failed.
+     */
+    byway_status status;
+    /**
+     * URI or name.
+     */
+    struct byway_str subject;
+    /**
+     * The route, or NULL.
+     */
+    const struct byway_route *route;
+    /**
+     * Proxies; a NULL entry is DIRECT.
+     */
+    const struct byway_proxy *const *proxies;
+    /**
+     * Number of proxies.
+     */
+    size_t proxies_len;
+    /**
+     * Addresses.
+     */
+    const struct byway_ip *ips;
+    /**
+     * Number of addresses.
+     */
+    size_t ips_len;
+    /**
+     * The whole error, or NULL.
+     */
+    const struct byway_error *error;
+} byway_event;
+
+/**
+ * A listener's callbacks.
+ */
+typedef struct byway_listener_callbacks {
+    /**
+     * `sizeof(byway_listener_callbacks)`.
+     */
+    size_t struct_size;
+    /**
+     * First argument of every function.
+     */
+    void *user_data;
+    /**
+     * Runs once when the listener is gone. May be NULL.
+     */
+    byway_destroy destroy;
+    /**
+     * Bits `1 << BYWAY_EVENT_*` of the kinds to be told of. Nothing is built for others.
+     */
+    uint64_t mask;
+    /**
+     * One event, on the thread that drives the operation, with no lock held.
+     */
+    void (*on_event)(void *user_data, const struct byway_event *event);
+} byway_listener_callbacks;
+
+/**
+ * One failed route of a snapshot.
+ */
+typedef struct byway_failed_route {
+    /**
+     * Its hop.
+     */
+    struct byway_ip hop_ip;
+    /**
+     * Its hop's port.
+     */
+    uint16_t hop_port;
+    /**
+     * The origin's port.
+     */
+    uint16_t target_port;
+    /**
+     * `BYWAY_PROXY_*`.
+     */
+    int32_t proxy_kind;
+    /**
+     * `BYWAY_FAILURE_*`.
+     */
+    int32_t failure;
+    /**
+     * The system's number, 0 for none.
+     */
+    int32_t os_errno;
+    /**
+     * Failed periods in a row.
+     */
+    uint32_t periods;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
+     * Milliseconds since the failure that began this postponement.
+     */
+    uint64_t age_ms;
+    /**
+     * Milliseconds until it counts as good again; -1 = until it is reported connected.
+     */
+    int64_t remaining_ms;
+} byway_failed_route;
+
+/**
+ * Figures of an engine.
+ */
+typedef struct byway_engine_statistics {
+    /**
+     * `sizeof(byway_engine_statistics)`.
+     */
+    size_t struct_size;
+    /**
+     * Routes postponed now.
+     */
+    uint64_t postponed;
+    /**
+     * Records of the route database, including those whose postponement is over but not yet forgotten.
+     */
+    uint64_t database_records;
+    /**
+     * Failures that wait for their selector's success.
+     */
+    uint64_t database_pending;
+    /**
+     * Times the network changed.
+     */
+    uint64_t network_generation;
+    /**
+     * Operations that wait for something now.
+     */
+    uint64_t waiting;
+} byway_engine_statistics;
+
+/**
+ * A failed call, for `byway_engine_recover`.
+ */
+typedef struct byway_failed_call {
+    /**
+     * `sizeof(byway_failed_call)`.
+     */
+    size_t struct_size;
+    /**
+     * `BYWAY_FAILURE_*`.
+     */
+    int32_t failure;
+    /**
+     * `BYWAY_PHASE_*`.
+     */
+    int32_t phase;
+    /**
+     * `BYWAY_CALL_*`.
+     */
+    uint32_t flags;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+} byway_failed_call;
+
+/**
+ * A connection whose exchange failed, for `byway_engine_track_failure`.
+ */
+typedef struct byway_failed_exchange {
+    /**
+     * `sizeof(byway_failed_exchange)`.
+     */
+    size_t struct_size;
+    /**
+     * Exchanges completed on the connection so far.
+     */
+    uint64_t successes;
+    /**
+     * `BYWAY_FAILURE_*`, -1 for a failure without an error.
+     */
+    int32_t failure;
+    /**
+     * Streams refused on it before.
+     */
+    uint32_t refused_before;
+    /**
+     * `BYWAY_EXCHANGE_*`.
+     */
+    uint32_t flags;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+} byway_failed_exchange;
 
 /**
  * Options of a provider list; all of them are for what the host's tags stand for.
@@ -1247,6 +2326,1013 @@ byway_status byway_engine_shutdown(struct byway_engine *self,
 BYWAY_API struct byway_queue *byway_engine_queue(struct byway_engine *self);
 
 /**
+ * The canonical form of a host name or IP literal, without brackets and zone, as an address of that `BYWAY_COMPAT_*`
+ * has it.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_INVALID_HOST` with the place, `BYWAY_E_UTF8`, `BYWAY_E_ENUM`.
+ */
+BYWAY_API
+byway_status byway_host_canonical(int32_t compat,
+                                  const char *host,
+                                  size_t len,
+                                  struct byway_text **out,
+                                  struct byway_error **err);
+
+/**
+ * 1 when a host is taken for an IP literal, which nobody resolves: OkHttp's loose test under `BYWAY_COMPAT_OKHTTP_5`
+ * and `_3`, else whether it is one.
+ */
+BYWAY_API
+int32_t byway_host_is_literal(int32_t compat,
+                              const char *host,
+                              size_t len);
+
+/**
+ * Parses an IP literal, without brackets; a numeric `%zone` becomes the scope id.
+ *
+ * Errors: `BYWAY_E_INVALID_IP`.
+ */
+BYWAY_API
+byway_status byway_ip_parse(const char *text,
+                            size_t len,
+                            struct byway_ip *out,
+                            struct byway_error **err);
+
+/**
+ * RFC 5952 text of an address.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_INVALID_IP`.
+ */
+BYWAY_API
+byway_status byway_ip_text(const struct byway_ip *ip,
+                           struct byway_text **out,
+                           struct byway_error **err);
+
+/**
+ * Puts addresses in the order in which they are to be tried, in place: families alternate, `first_family_count` of the
+ * first one first. Inside a family the order stays. `first_family` is `BYWAY_FIRST_FAMILY_*`.
+ *
+ * Errors: `BYWAY_E_INVALID_IP`, `BYWAY_E_ENUM`, `BYWAY_E_ARGUMENT` for a count of 0.
+ */
+BYWAY_API
+byway_status byway_ip_order(struct byway_ip *ips,
+                            size_t n,
+                            int32_t first_family,
+                            uint32_t first_family_count,
+                            struct byway_error **err);
+
+/**
+ * Makes a filter from text, one rule a line: `allow NETWORK`, `deny NETWORK`, `allow all` or `deny all` for
+ * everything else, `public` for the list of `byway_filter_new_public`; `#` begins a comment. The first rule that holds
+ * an address decides. Without an `all` line everything else is denied when the text allows something by name and does
+ * not say `public`, else allowed.
+ *
+ * Ownership: the caller owns one reference.
+ * Errors: `BYWAY_E_SYNTAX` with line and column, `BYWAY_E_UTF8`.
+ */
+BYWAY_API
+byway_status byway_filter_new(const char *rules,
+                              size_t len,
+                              struct byway_filter **out,
+                              struct byway_error **err);
+
+/**
+ * Makes the filter that lets only globally reachable addresses through: no loopback, private, link-local, shared,
+ * documentation, multicast or reserved ones, also not inside IPv4-mapped, NAT64 or 6to4 forms.
+ *
+ * Ownership: the caller owns one reference.
+ */
+BYWAY_API
+byway_status byway_filter_new_public(struct byway_filter **out,
+                                     struct byway_error **err);
+
+/**
+ * Judges one address: `*denied` gets 1 when it must not be connected to, else 0.
+ *
+ * Errors: `BYWAY_E_INVALID_IP` when the record is of no family; `*denied` is 1 then.
+ */
+BYWAY_API
+byway_status byway_filter_check(const struct byway_filter *self,
+                                const struct byway_ip *ip,
+                                int32_t *denied);
+
+/**
+ * One more reference; returns its argument, NULL for what is not a live filter.
+ */
+BYWAY_API struct byway_filter *byway_filter_retain(struct byway_filter *self);
+
+/**
+ * One reference less. NULL is fine.
+ */
+BYWAY_API void byway_filter_release(struct byway_filter *self);
+
+/**
+ * Makes a proxy of a `BYWAY_PROXY_*` kind other than DIRECT.
+ *
+ * Ownership: the caller owns one reference.
+ * Errors: `BYWAY_E_ENUM`, `BYWAY_E_INVALID_HOST`, `BYWAY_E_INVALID_PORT`, `BYWAY_E_INVALID_PROXY`, `BYWAY_E_UTF8`.
+ */
+BYWAY_API
+byway_status byway_proxy_new(int32_t kind,
+                             const char *host,
+                             size_t len,
+                             int32_t port,
+                             struct byway_proxy **out,
+                             struct byway_error **err);
+
+/**
+ * As `byway_proxy_new`, already resolved: this address is used and no other; `host` may be empty and is only text.
+ *
+ * Errors: as `byway_proxy_new`; `BYWAY_E_INVALID_IP`.
+ */
+BYWAY_API
+byway_status byway_proxy_new_resolved(int32_t kind,
+                                      const char *host,
+                                      size_t len,
+                                      const struct byway_ip *ip,
+                                      int32_t port,
+                                      struct byway_proxy **out,
+                                      struct byway_error **err);
+
+/**
+ * The same proxy with credentials. They go to this proxy only, and are shown nowhere: not in texts, errors, events or
+ * explanations. NULL says that there is none; an empty text is an empty one.
+ *
+ * Ownership: the caller owns one reference; `self` stays as it is.
+ * Errors: `BYWAY_E_INVALID_PROXY` for what the protocol cannot carry.
+ */
+BYWAY_API
+byway_status byway_proxy_with_credentials(const struct byway_proxy *self,
+                                          const char *user,
+                                          size_t user_len,
+                                          const char *password,
+                                          size_t password_len,
+                                          struct byway_proxy **out,
+                                          struct byway_error **err);
+
+/**
+ * `BYWAY_PROXY_*`; DIRECT for NULL, -1 for what is not a live proxy.
+ */
+BYWAY_API int32_t byway_proxy_kind(const struct byway_proxy *self);
+
+/**
+ * Canonical host, without brackets.
+ *
+ * Ownership: borrowed, valid until the proxy goes.
+ */
+BYWAY_API byway_status byway_proxy_host(const struct byway_proxy *self, struct byway_str *out);
+
+/**
+ * The one address used, when the proxy was made resolved or its host is a literal.
+ *
+ * Errors: `BYWAY_DONE` when its name has to be resolved.
+ */
+BYWAY_API byway_status byway_proxy_ip(const struct byway_proxy *self, struct byway_ip *out);
+
+/**
+ * Port, 0 for what is not a live proxy.
+ */
+BYWAY_API uint16_t byway_proxy_port(const struct byway_proxy *self);
+
+/**
+ * 1 when both are the same proxy: kind, place and user name; the password does not count. NULL is DIRECT.
+ */
+BYWAY_API
+int32_t byway_proxy_equals(const struct byway_proxy *self,
+                           const struct byway_proxy *other);
+
+/**
+ * `kind://host:port`, without credentials.
+ *
+ * Ownership: the caller owns the text.
+ */
+BYWAY_API
+byway_status byway_proxy_text(const struct byway_proxy *self,
+                              struct byway_text **out,
+                              struct byway_error **err);
+
+/**
+ * One more reference; returns its argument, NULL for what is not a live proxy.
+ */
+BYWAY_API struct byway_proxy *byway_proxy_retain(struct byway_proxy *self);
+
+/**
+ * One reference less. NULL is fine.
+ */
+BYWAY_API void byway_proxy_release(struct byway_proxy *self);
+
+/**
+ * Makes a resolver from callbacks.
+ *
+ * Ownership: the caller owns one reference. `callbacks->destroy` runs when the last user is gone, also when this fails.
+ * Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_NULL` without `lookup`, `BYWAY_E_SHUTDOWN`.
+ */
+BYWAY_API
+byway_status byway_dns_new(struct byway_engine *engine,
+                           const struct byway_dns_callbacks *callbacks,
+                           struct byway_dns **out,
+                           struct byway_error **err);
+
+/**
+ * Makes a resolver that asks the system (`getaddrinfo`) on a small pool of byway's own threads. Giving up abandons the
+ * thread's answer, never waits for it.
+ *
+ * Ownership: the caller owns one reference.
+ */
+BYWAY_API
+byway_status byway_dns_new_system(struct byway_engine *engine,
+                                  struct byway_dns **out,
+                                  struct byway_error **err);
+
+/**
+ * Makes a resolver from hosts-file text: lines of an address and its names, `#` comments. Names that are not listed do
+ * not exist.
+ *
+ * Ownership: the caller owns one reference.
+ * Errors: `BYWAY_E_SYNTAX` with line and column, `BYWAY_E_UTF8`.
+ */
+BYWAY_API
+byway_status byway_dns_new_hosts(struct byway_engine *engine,
+                                 const char *text,
+                                 size_t len,
+                                 struct byway_dns **out,
+                                 struct byway_error **err);
+
+/**
+ * One more reference; returns its argument, NULL for what is not a live resolver.
+ */
+BYWAY_API struct byway_dns *byway_dns_retain(struct byway_dns *self);
+
+/**
+ * One reference less. NULL is fine. Addresses that use the resolver keep it.
+ */
+BYWAY_API void byway_dns_release(struct byway_dns *self);
+
+/**
+ * Number of the request, as `on_cancel` names it; 0 for what is not a live one.
+ */
+BYWAY_API uint64_t byway_dns_request_id(const struct byway_dns_request *self);
+
+/**
+ * 1 when nobody waits for the answer any more.
+ */
+BYWAY_API int32_t byway_dns_request_is_canceled(const struct byway_dns_request *self);
+
+/**
+ * Adds addresses to the answer, behind those already there. All or none.
+ *
+ * Threads: any; runs no host code.
+ * Errors: `BYWAY_E_INVALID_IP`, `BYWAY_E_LIMIT`, `BYWAY_E_STATE` after the answer, `BYWAY_E_CANCELED` (harmless) when
+ * nobody waits any more.
+ */
+BYWAY_API
+byway_status byway_dns_request_add(struct byway_dns_request *self,
+                                   const struct byway_ip *ips,
+                                   size_t n);
+
+/**
+ * As `byway_dns_request_add`, from text: literals separated by white space or commas.
+ *
+ * Errors: as there, naming the word that is no address.
+ */
+BYWAY_API
+byway_status byway_dns_request_add_text(struct byway_dns_request *self,
+                                        const char *ips,
+                                        size_t len,
+                                        struct byway_error **err);
+
+/**
+ * Adds one HTTPS or SVCB record.
+ *
+ * Errors: as `byway_dns_request_add`; `BYWAY_E_STRUCT_SIZE`.
+ */
+BYWAY_API
+byway_status byway_dns_request_add_service(struct byway_dns_request *self,
+                                           const struct byway_service_options *service,
+                                           struct byway_error **err);
+
+/**
+ * Says that every address of one family (4 or 6) has been added. With `BYWAY_SELECTOR_EARLY` the routes so far may then
+ * be used while the other family is awaited.
+ *
+ * Errors: `BYWAY_E_ENUM`; else as `byway_dns_request_add`.
+ */
+BYWAY_API
+byway_status byway_dns_request_family_done(struct byway_dns_request *self,
+                                           int32_t family);
+
+/**
+ * The answer is complete. The first end wins; a callback that returns `BYWAY_OK` has finished.
+ *
+ * Errors: `BYWAY_E_STATE`, `BYWAY_E_CANCELED`.
+ */
+BYWAY_API byway_status byway_dns_request_finish(struct byway_dns_request *self);
+
+/**
+ * The lookup failed. What was added before still counts: one family that fails does not fail the call. `status` is a
+ * `BYWAY_E_*`, for example `BYWAY_E_UNKNOWN_HOST` or `BYWAY_E_DNS`; `host_code` and the message go into the error.
+ *
+ * Errors: `BYWAY_E_STATE`, `BYWAY_E_CANCELED`.
+ */
+BYWAY_API
+byway_status byway_dns_request_fail(struct byway_dns_request *self,
+                                    byway_status status,
+                                    int64_t host_code,
+                                    const char *message,
+                                    size_t len);
+
+/**
+ * One more reference, to answer after the callback has returned; returns its argument.
+ */
+BYWAY_API struct byway_dns_request *byway_dns_request_retain(struct byway_dns_request *self);
+
+/**
+ * One reference less. When the last one goes and the question is unanswered, it fails with `BYWAY_E_ABANDONED`: nobody
+ * waits for ever. NULL is fine.
+ */
+BYWAY_API
+void byway_dns_request_release(struct byway_dns_request *self);
+
+/**
+ * Makes a proxy selector from callbacks.
+ *
+ * Ownership: the caller owns one reference. `callbacks->destroy` runs when the last user is gone, also when this fails.
+ * Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_NULL` without `select`, `BYWAY_E_SHUTDOWN`.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_new(struct byway_engine *engine,
+                                      const struct byway_proxy_selector_callbacks *callbacks,
+                                      struct byway_proxy_selector **out,
+                                      struct byway_error **err);
+
+/**
+ * Makes the proxy selector that always says DIRECT. All of them are equal.
+ *
+ * Ownership: the caller owns one reference.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_new_direct(struct byway_engine *engine,
+                                             struct byway_proxy_selector **out,
+                                             struct byway_error **err);
+
+/**
+ * Makes a proxy selector that always gives this list, in its order. A NULL entry is DIRECT.
+ *
+ * Ownership: the caller owns one reference; the proxies are retained.
+ * Errors: `BYWAY_E_EMPTY_ANSWER` for an empty list, `BYWAY_E_LIMIT`, `BYWAY_E_BAD_HANDLE`.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_new_fixed(struct byway_engine *engine,
+                                            const struct byway_proxy *const *proxies,
+                                            size_t n,
+                                            struct byway_proxy_selector **out,
+                                            struct byway_error **err);
+
+/**
+ * One more reference; returns its argument, NULL for what is not a live proxy selector.
+ */
+BYWAY_API
+struct byway_proxy_selector *byway_proxy_selector_retain(struct byway_proxy_selector *self);
+
+/**
+ * One reference less. NULL is fine. Addresses that use the proxy selector keep it.
+ */
+BYWAY_API void byway_proxy_selector_release(struct byway_proxy_selector *self);
+
+/**
+ * Number of the request, as `on_cancel` names it; 0 for what is not a live one.
+ */
+BYWAY_API uint64_t byway_proxy_request_id(const struct byway_proxy_request *self);
+
+/**
+ * 1 when nobody waits for the answer any more.
+ */
+BYWAY_API int32_t byway_proxy_request_is_canceled(const struct byway_proxy_request *self);
+
+/**
+ * Adds a proxy to the list. A port outside 1..65535 is taken: that entry fails when its turn comes, with an event, and
+ * the next one serves. Everything else that is wrong is an error here, naming the entry's index.
+ *
+ * Threads: any; runs no host code.
+ * Errors: `BYWAY_E_ENUM`, `BYWAY_E_INVALID_HOST`, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT`, `BYWAY_E_STATE` after the answer,
+ * `BYWAY_E_CANCELED` (harmless) when nobody waits any more.
+ */
+BYWAY_API
+byway_status byway_proxy_request_add(struct byway_proxy_request *self,
+                                     int32_t kind,
+                                     const char *host,
+                                     size_t len,
+                                     int32_t port,
+                                     struct byway_error **err);
+
+/**
+ * Adds a proxy made before, with its credentials. NULL is an error: DIRECT is `byway_proxy_request_add_direct`.
+ *
+ * Errors: `BYWAY_E_NULL`, `BYWAY_E_BAD_HANDLE`; else as `byway_proxy_request_add`.
+ */
+BYWAY_API
+byway_status byway_proxy_request_add_proxy(struct byway_proxy_request *self,
+                                           const struct byway_proxy *proxy);
+
+/**
+ * Adds DIRECT.
+ *
+ * Errors: as `byway_proxy_request_add`.
+ */
+BYWAY_API byway_status byway_proxy_request_add_direct(struct byway_proxy_request *self);
+
+/**
+ * The list is complete. The first end wins; a callback that returns `BYWAY_OK` has finished.
+ *
+ * Errors: `BYWAY_E_STATE`, `BYWAY_E_CANCELED`.
+ */
+BYWAY_API byway_status byway_proxy_request_finish(struct byway_proxy_request *self);
+
+/**
+ * No proxies can be named: `status` is a `BYWAY_E_*`; `host_code` and the message go into the error. What it means is
+ * the engine's `on_proxy_selector_error`.
+ *
+ * Errors: `BYWAY_E_STATE`, `BYWAY_E_CANCELED`.
+ */
+BYWAY_API
+byway_status byway_proxy_request_fail(struct byway_proxy_request *self,
+                                      byway_status status,
+                                      int64_t host_code,
+                                      const char *message,
+                                      size_t len);
+
+/**
+ * One more reference, to answer after the callback has returned; returns its argument.
+ */
+BYWAY_API struct byway_proxy_request *byway_proxy_request_retain(struct byway_proxy_request *self);
+
+/**
+ * One reference less. When the last one goes and the question is unanswered, it fails with `BYWAY_E_ABANDONED`. NULL is
+ * fine.
+ */
+BYWAY_API
+void byway_proxy_request_release(struct byway_proxy_request *self);
+
+/**
+ * Sets every option to its default.
+ */
+BYWAY_API void byway_address_options_init(struct byway_address_options *options);
+
+/**
+ * Makes an address. Host, literals and the URI for the proxy selector are worked out here, once: keep it and use it
+ * again.
+ *
+ * Ownership: the caller owns one reference.
+ * Errors: `BYWAY_E_INVALID_HOST` with the place, `BYWAY_E_INVALID_PORT`, `BYWAY_E_ARGUMENT` for a scheme that is none
+ * or for an explicit proxy together with `BYWAY_ADDRESS_DIRECT`, `BYWAY_E_UTF8`.
+ */
+BYWAY_API
+byway_status byway_address_new(struct byway_engine *engine,
+                               const struct byway_address_options *options,
+                               struct byway_address **out,
+                               struct byway_error **err);
+
+/**
+ * Canonical host, without brackets and zone.
+ *
+ * Ownership: borrowed, valid until the address goes.
+ */
+BYWAY_API byway_status byway_address_host(const struct byway_address *self, struct byway_str *out);
+
+/**
+ * URI as the proxy selector sees it.
+ *
+ * Ownership: borrowed, valid until the address goes.
+ */
+BYWAY_API byway_status byway_address_uri(const struct byway_address *self, struct byway_str *out);
+
+/**
+ * Port, 0 for what is not a live address.
+ */
+BYWAY_API uint16_t byway_address_port(const struct byway_address *self);
+
+/**
+ * 1 when both lead to the same place by the same means: everything an address is made from counts.
+ */
+BYWAY_API
+int32_t byway_address_equals(const struct byway_address *self,
+                             const struct byway_address *other);
+
+/**
+ * 1 when both are equal in everything but host and scheme: what must hold before a connection made for one may be
+ * considered for the other (see `byway_route_coalesces`).
+ */
+BYWAY_API
+int32_t byway_address_equal_non_host(const struct byway_address *self,
+                                     const struct byway_address *other);
+
+/**
+ * The same for equal addresses, within this process; 0 for what is not a live address.
+ */
+BYWAY_API uint64_t byway_address_hash(const struct byway_address *self);
+
+/**
+ * Text for people: `scheme://host:port`, with the explicit proxy. Under `BYWAY_COMPAT_OKHTTP_5` and `_3` OkHttp's.
+ *
+ * Ownership: the caller owns the text.
+ */
+BYWAY_API
+byway_status byway_address_text(const struct byway_address *self,
+                                struct byway_text **out,
+                                struct byway_error **err);
+
+/**
+ * One more reference; returns its argument, NULL for what is not a live address.
+ */
+BYWAY_API struct byway_address *byway_address_retain(struct byway_address *self);
+
+/**
+ * One reference less. NULL is fine.
+ */
+BYWAY_API void byway_address_release(struct byway_address *self);
+
+/**
+ * Makes a route from its parts, for hosts that keep routes of their own. `proxy` NULL is DIRECT; `hop` NULL is an
+ * unresolved hop, as OkHttp's SOCKS routes have. The usual source of routes is `byway_selection_next`.
+ *
+ * Ownership: the caller owns one reference.
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_INVALID_IP`.
+ */
+BYWAY_API
+byway_status byway_route_new(const struct byway_address *address,
+                             const struct byway_proxy *proxy,
+                             const struct byway_ip *hop,
+                             uint16_t hop_port,
+                             struct byway_route **out,
+                             struct byway_error **err);
+
+/**
+ * Fills a `struct sockaddr_in` or `sockaddr_in6` for `connect(2)`, at most `cap` bytes; `*len` gets the size.
+ *
+ * Errors: `BYWAY_E_LIMIT` when `cap` is too small (`*len` says what is needed; `sizeof(struct sockaddr_storage)` is
+ * always enough), `BYWAY_E_NO_ROUTE` for an unresolved hop.
+ */
+BYWAY_API
+byway_status byway_route_sockaddr(const struct byway_route *self,
+                                  void *out,
+                                  size_t cap,
+                                  size_t *len);
+
+/**
+ * What `connect(2)` gets. Family 0 for an unresolved hop. `port` may be NULL.
+ */
+BYWAY_API
+byway_status byway_route_hop(const struct byway_route *self,
+                             struct byway_ip *ip,
+                             uint16_t *port);
+
+/**
+ * What the proxy or TLS is told. `name` gets the address's canonical host; `ip` the address of the target where it is
+ * one, else family 0 (the proxy resolves the name). `ip` and `port` may be NULL.
+ *
+ * Ownership: `*name` is borrowed, valid until the route goes.
+ */
+BYWAY_API
+byway_status byway_route_target(const struct byway_route *self,
+                                struct byway_str *name,
+                                struct byway_ip *ip,
+                                uint16_t *port);
+
+/**
+ * OkHttp's `socketAddress`: the hop; behind SOCKS the unresolved origin (family 0) and its port.
+ */
+BYWAY_API
+byway_status byway_route_socket_address(const struct byway_route *self,
+                                        struct byway_ip *ip,
+                                        uint16_t *port);
+
+/**
+ * The proxy it goes through; NULL for DIRECT.
+ *
+ * Ownership: the caller owns one reference of `*out`.
+ */
+BYWAY_API
+byway_status byway_route_proxy(const struct byway_route *self,
+                               struct byway_proxy **out,
+                               struct byway_error **err);
+
+/**
+ * `BYWAY_PROXY_*`; -1 for what is not a live route.
+ */
+BYWAY_API int32_t byway_route_proxy_kind(const struct byway_route *self);
+
+/**
+ * 1 when an HTTP proxy must first be asked for a tunnel (`CONNECT`).
+ */
+BYWAY_API int32_t byway_route_requires_tunnel(const struct byway_route *self);
+
+/**
+ * `BYWAY_ROUTE_*`; 0 for what is not a live route.
+ */
+BYWAY_API uint32_t byway_route_flags(const struct byway_route *self);
+
+/**
+ * HTTPS/SVCB metadata of the name that was resolved: ECH configuration list and port (0 when the record has none).
+ * Both outputs may be NULL.
+ *
+ * Ownership: `*ech` is borrowed bytes, without a NUL, valid until the route goes.
+ * Errors: `BYWAY_DONE` when the route carries none.
+ */
+BYWAY_API
+byway_status byway_route_service(const struct byway_route *self,
+                                 struct byway_str *ech,
+                                 uint16_t *port);
+
+/**
+ * One ALPN id of the metadata, in order.
+ *
+ * Ownership: `*out` is borrowed bytes, without a NUL, valid until the route goes.
+ * Errors: `BYWAY_DONE` past the last one.
+ */
+BYWAY_API
+byway_status byway_route_service_alpn_at(const struct byway_route *self,
+                                         size_t index,
+                                         struct byway_str *out);
+
+/**
+ * 1 when both are the same route by value: origin, proxy, hop, and the target where byway resolved it.
+ */
+BYWAY_API
+int32_t byway_route_equals(const struct byway_route *self,
+                           const struct byway_route *other);
+
+/**
+ * The same for equal routes, within this process; 0 for what is not a live route.
+ */
+BYWAY_API uint64_t byway_route_hash(const struct byway_route *self);
+
+/**
+ * Text for people: `HOST[:PORT]`, then ` at IP:PORT` or ` via proxy IP:PORT`.
+ *
+ * Ownership: the caller owns the text.
+ */
+BYWAY_API
+byway_status byway_route_text(const struct byway_route *self,
+                              struct byway_text **out,
+                              struct byway_error **err);
+
+/**
+ * May a live connection made over `self` serve `wanted`, whose own routes are `wanted_routes`? The same address; or a
+ * multiplexed connection whose certificate covers the host under the default verification, both DIRECT, and the very
+ * same address and port. `*why_not` gets 0 when it may, else `BYWAY_NO_COALESCING_*`.
+ */
+BYWAY_API
+byway_status byway_route_coalesces(const struct byway_route *self,
+                                   const struct byway_address *wanted,
+                                   const struct byway_route *const *wanted_routes,
+                                   size_t n,
+                                   const struct byway_peer *peer,
+                                   int32_t *why_not,
+                                   struct byway_error **err);
+
+/**
+ * One more reference; returns its argument, NULL for what is not a live route. Keeps a route that a selection lent.
+ */
+BYWAY_API
+struct byway_route *byway_route_retain(const struct byway_route *self);
+
+/**
+ * One reference less. NULL is fine.
+ */
+BYWAY_API void byway_route_release(struct byway_route *self);
+
+/**
+ * Number of routes, at least 1; 0 for what is not a live selection, or one on which a call is running.
+ */
+BYWAY_API
+size_t byway_selection_len(const struct byway_selection *self);
+
+/**
+ * One route; NULL past the end.
+ *
+ * Ownership: borrowed, valid until the selection is freed; `byway_route_retain` keeps it.
+ */
+BYWAY_API const struct byway_route *byway_selection_at(struct byway_selection *self, size_t index);
+
+/**
+ * The route under the cursor, which moves on.
+ *
+ * Ownership: `*out` is borrowed, valid until the selection is freed; `byway_route_retain` keeps it.
+ * Errors: `BYWAY_DONE` when all were given.
+ */
+BYWAY_API
+byway_status byway_selection_next(struct byway_selection *self,
+                                  const struct byway_route **out,
+                                  struct byway_error **err);
+
+/**
+ * 1 when `byway_selection_next` has a route, else 0.
+ */
+BYWAY_API int32_t byway_selection_more(const struct byway_selection *self);
+
+/**
+ * All routes at once: writes up to `cap` records of `stride` bytes, `*total` gets their number. The cursor stays.
+ *
+ * Ownership: texts in the records are borrowed, valid until the selection is freed.
+ * Errors: `BYWAY_E_ARGUMENT` for a stride of 0.
+ */
+BYWAY_API
+byway_status byway_selection_records(const struct byway_selection *self,
+                                     struct byway_route_record *out,
+                                     size_t stride,
+                                     size_t cap,
+                                     size_t *total);
+
+/**
+ * Ends a selection. NULL is fine.
+ */
+BYWAY_API void byway_selection_free(struct byway_selection *self);
+
+/**
+ * Sets every option to its default.
+ */
+BYWAY_API void byway_selector_options_init(struct byway_selector_options *options);
+
+/**
+ * Makes a selector. The proxy selector is asked here, once; a later answer, or its failure, shows in the first `next`.
+ * `options` may be NULL.
+ *
+ * Ownership: the caller owns it; the address is retained.
+ * Errors: `BYWAY_E_ARGUMENT` for an address of another engine, `BYWAY_E_SHUTDOWN`. Under `BYWAY_COMPAT_OKHTTP_5` and
+ * `_3` also what the proxy selector fails with.
+ */
+BYWAY_API
+byway_status byway_selector_new(struct byway_engine *engine,
+                                const struct byway_address *address,
+                                const struct byway_selector_options *options,
+                                struct byway_selector **out,
+                                struct byway_error **err);
+
+/**
+ * The next routes to try. Waits for answers up to `timeout_ms` (0 = do not wait, negative = the engine's default);
+ * after `BYWAY_E_TIMEOUT` a further call goes on waiting for the same answers.
+ *
+ * Ownership: the caller owns the selection.
+ * Errors: `BYWAY_DONE` when nothing is left. An error names every cause since the last Selection: unknown hosts,
+ * unusable proxies, filtered addresses. `BYWAY_E_TIMEOUT`, `BYWAY_E_CANCELED`, `BYWAY_E_SHUTDOWN`, `BYWAY_E_BUSY`,
+ * `BYWAY_E_REENTRANT`, `BYWAY_E_WOULD_DEADLOCK` on an event loop's thread when it would have to wait.
+ */
+BYWAY_API
+byway_status byway_selector_next(struct byway_selector *self,
+                                 int64_t timeout_ms,
+                                 struct byway_selection **out,
+                                 struct byway_error **err);
+
+/**
+ * As `byway_selector_next` without waiting: `BYWAY_PENDING` is followed by exactly one `BYWAY_COMPLETION_SELECTOR`
+ * record on the selector's queue, also on cancel, free and shutdown; then call again. A further poll before that record
+ * shares it.
+ *
+ * Errors: as `byway_selector_next`; `BYWAY_E_LIMIT` when the queue has no room for the record.
+ */
+BYWAY_API
+byway_status byway_selector_poll_next(struct byway_selector *self,
+                                      struct byway_selection **out,
+                                      struct byway_error **err);
+
+/**
+ * Every route of an address in one call, in the order to try them, what failed before at the end: writes up to `cap`
+ * records of `stride` bytes into the caller's memory, `*total` gets their number. Proxy selector and resolver must
+ * answer in place. `options` may be NULL.
+ *
+ * Ownership: `host` in the records is borrowed from the address, `proxy_host` too for its explicit proxy, and is
+ * `(NULL, 0)` for others: take a selector where their texts or credentials are needed.
+ * Errors: as `byway_selector_next`; `BYWAY_E_WOULD_DEADLOCK` when an answer did not come in place.
+ */
+BYWAY_API
+byway_status byway_selector_plan(struct byway_engine *engine,
+                                 const struct byway_address *address,
+                                 const struct byway_selector_options *options,
+                                 struct byway_route_record *out,
+                                 size_t stride,
+                                 size_t cap,
+                                 size_t *total,
+                                 struct byway_error **err);
+
+/**
+ * 1 when `next` may still give routes or an error, 0 when it says `BYWAY_DONE`. Asks nobody. 0 for what is not a live
+ * selector, or one on which a call is running.
+ */
+BYWAY_API
+int32_t byway_selector_may_have_next(const struct byway_selector *self);
+
+/**
+ * Cancels for good: a running or later call ends with `BYWAY_E_CANCELED`, a pending one gets its record.
+ *
+ * Threads: any, at any time, also from a signal handler.
+ */
+BYWAY_API
+byway_status byway_selector_cancel(struct byway_selector *self);
+
+/**
+ * The whole decision so far: proxies offered, names, answers, what was postponed since when and why, what was filtered,
+ * the resulting order. `format` is `BYWAY_EXPLAIN_*`.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_ENUM`, `BYWAY_E_BUSY`.
+ */
+BYWAY_API
+byway_status byway_selector_explain(const struct byway_selector *self,
+                                    int32_t format,
+                                    struct byway_text **out,
+                                    struct byway_error **err);
+
+/**
+ * The selector's number, as completion records and events carry it; 0 for what is not a live selector, or one on which
+ * a call is running.
+ */
+BYWAY_API
+uint64_t byway_selector_id(const struct byway_selector *self);
+
+/**
+ * Ends a selector, at any time: a running call ends with `BYWAY_E_CANCELED` and frees it. Selections and routes it gave
+ * stay. NULL is fine.
+ */
+BYWAY_API
+void byway_selector_free(struct byway_selector *self);
+
+/**
+ * Adds a listener to an engine. It hears of operations that begin after this call, at the latest.
+ *
+ * Ownership: the caller owns one reference; the last release removes the listener. `callbacks->destroy` runs when it is
+ * gone, also when this fails.
+ * Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_NULL` without `on_event`, `BYWAY_E_SHUTDOWN`.
+ */
+BYWAY_API
+byway_status byway_engine_add_listener(struct byway_engine *self,
+                                       const struct byway_listener_callbacks *callbacks,
+                                       struct byway_listener **out,
+                                       struct byway_error **err);
+
+/**
+ * Ends a listener before its last release. An event that is being delivered on another thread still arrives.
+ */
+BYWAY_API
+void byway_listener_remove(struct byway_listener *self);
+
+/**
+ * One more reference; returns its argument, NULL for what is not a live listener.
+ */
+BYWAY_API struct byway_listener *byway_listener_retain(struct byway_listener *self);
+
+/**
+ * One reference less; the last one removes the listener. NULL is fine.
+ */
+BYWAY_API void byway_listener_release(struct byway_listener *self);
+
+/**
+ * A connection over this route stands: it is not postponed any more, and with `BYWAY_COMMIT_ON_SUCCESS` the other
+ * failures of its selector now count.
+ */
+BYWAY_API
+byway_status byway_engine_connected(struct byway_engine *self,
+                                    const struct byway_route *route);
+
+/**
+ * An attempt over this route failed. The route database is told, unless the failure blames no route; then the proxy
+ * selector that chose the route, if the host still has it; then the listeners. `failure` is `BYWAY_FAILURE_*`, `phase`
+ * `BYWAY_PHASE_*`, `os_errno` the system's number or 0.
+ *
+ * Errors: `BYWAY_E_ENUM`, `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
+ */
+BYWAY_API
+byway_status byway_engine_connect_failed(struct byway_engine *self,
+                                         const struct byway_route *route,
+                                         int32_t failure,
+                                         int32_t phase,
+                                         int32_t os_errno,
+                                         struct byway_error **err);
+
+/**
+ * `*out` gets 1 when this route goes behind the others, because it failed before, else 0.
+ */
+BYWAY_API
+byway_status byway_engine_should_postpone(struct byway_engine *self,
+                                          const struct byway_route *route,
+                                          int32_t *out);
+
+/**
+ * The network is another one (interface, VPN): failed routes and cached names are forgotten, the generation rises.
+ * `*generation` gets the new one and may be NULL.
+ */
+BYWAY_API
+byway_status byway_engine_network_changed(struct byway_engine *self,
+                                          uint64_t *generation);
+
+/**
+ * Sets who answers when a proxy selector passes (`BYWAY_PASS`); NULL takes it back: DIRECT. Retained.
+ */
+BYWAY_API
+byway_status byway_engine_set_proxy_selector(struct byway_engine *self,
+                                             struct byway_proxy_selector *proxy_selector,
+                                             struct byway_error **err);
+
+/**
+ * Failed routes, oldest first: writes up to `cap` records of `stride` bytes; `*total` gets their number. Texts are in
+ * `byway_engine_database_export`.
+ */
+BYWAY_API
+byway_status byway_engine_database_snapshot(struct byway_engine *self,
+                                            struct byway_failed_route *out,
+                                            size_t stride,
+                                            size_t cap,
+                                            size_t *total);
+
+/**
+ * The route database as JSON, to be kept over a restart. Entries whose proxy has a user name are left out and counted.
+ *
+ * Ownership: the caller owns the text.
+ */
+BYWAY_API
+byway_status byway_engine_database_export(struct byway_engine *self,
+                                          struct byway_text **out,
+                                          struct byway_error **err);
+
+/**
+ * Adds what an export holds, with the time that was left then. What is known already stays. Nothing is added when
+ * anything in the text is wrong. `*n` gets the number of entries in the text and may be NULL.
+ *
+ * Errors: `BYWAY_E_SYNTAX` with line and column, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT`, `BYWAY_E_UNSUPPORTED` for another
+ * version; for a bad entry its own error, naming the index.
+ */
+BYWAY_API
+byway_status byway_engine_database_import(struct byway_engine *self,
+                                          const char *json,
+                                          size_t len,
+                                          size_t *n,
+                                          struct byway_error **err);
+
+/**
+ * Figures of an engine: fills as many bytes as `out->struct_size` says.
+ *
+ * Errors: `BYWAY_E_STRUCT_SIZE`.
+ */
+BYWAY_API
+byway_status byway_engine_stats(struct byway_engine *self,
+                                struct byway_engine_statistics *out);
+
+/**
+ * May a failed call be retried on another route? `*out` gets `BYWAY_RECOVER_*`, the first reason against it.
+ *
+ * Errors: `BYWAY_E_ENUM`, `BYWAY_E_STRUCT_SIZE`.
+ */
+BYWAY_API
+byway_status byway_engine_recover(struct byway_engine *self,
+                                  const struct byway_failed_call *call_,
+                                  int32_t *out,
+                                  struct byway_error **err);
+
+/**
+ * 1 when a TLS handshake that failed so may be tried again on the same route with other parameters, else 0.
+ */
+BYWAY_API
+int32_t byway_failure_retry_tls(int32_t failure);
+
+/**
+ * Short text of a `BYWAY_FAILURE_*`, for example `"refused"`.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_ENUM`.
+ */
+BYWAY_API
+byway_status byway_failure_text(int32_t failure,
+                                struct byway_text **out,
+                                struct byway_error **err);
+
+/**
+ * What a failed exchange means for its connection and route: `*out` gets `BYWAY_TELL_*` bits. Tells nobody.
+ *
+ * Errors: `BYWAY_E_ENUM`, `BYWAY_E_STRUCT_SIZE`.
+ */
+BYWAY_API
+byway_status byway_failure_track(const struct byway_failed_exchange *exchange,
+                                 uint32_t *out,
+                                 struct byway_error **err);
+
+/**
+ * Who `byway_engine_connect_failed` would tell: `*out` gets `BYWAY_TELL_*` bits. `from_selector` and `retry_enabled`
+ * are 0 or 1, `proxy_kind` is `BYWAY_PROXY_*`. Tells nobody.
+ *
+ * Errors: `BYWAY_E_ENUM`.
+ */
+BYWAY_API
+byway_status byway_failure_report(int32_t compat,
+                                  int32_t failure,
+                                  int32_t phase,
+                                  int32_t proxy_kind,
+                                  int32_t from_selector,
+                                  int32_t retry_enabled,
+                                  uint32_t *out,
+                                  struct byway_error **err);
+
+/**
  * Makes a list from `count` provider URLs in the host's order. `tags` may be NULL: then a tag is its URL's index.
  * Otherwise `tags[i]` belongs to `urls[i]`; no tag may be 0 or occur twice. `callbacks` may be NULL.
  *
@@ -1883,7 +3969,29 @@ BYWAY_API void byway_session_free(struct byway_session *self);
       /* compat */ BYWAY_COMPAT_BYWAY, /* default_timeout_ms */ 0, /* postpone_for_ms */ -1, \
       /* postpone_at_most_ms */ -1, /* database_capacity */ 0, \
       /* commit_failures */ BYWAY_COMMIT_ALWAYS, /* dialect */ BYWAY_DIALECT_BYWAY, \
-      /* reserved */ 0 }
+      /* routing_flags */ 0, \
+      /* on_proxy_selector_error */ BYWAY_ON_PROXY_SELECTOR_ERROR_FAIL, /* dns_cache_ms */ 0, \
+      /* target_filter */ NULL, /* proxy_filter */ NULL }
+#define BYWAY_ADDRESS_OPTIONS_INIT \
+    { sizeof(byway_address_options), /* scheme */ { NULL, 0 }, /* host */ { NULL, 0 }, /* port */ 0, \
+      /* flags */ 0, /* proxy */ NULL, /* proxy_selector */ NULL, /* dns */ NULL, /* protocols */ NULL, \
+      /* protocols_len */ 0, /* tls_identity */ 0, /* tls_identity_bytes */ { NULL, 0 }, \
+      /* authenticator */ 0 }
+#define BYWAY_SELECTOR_OPTIONS_INIT \
+    { sizeof(byway_selector_options), /* tag */ 0, /* queue */ NULL, /* flags */ 0, /* reserved */ 0 }
+#define BYWAY_DNS_CALLBACKS_INIT \
+    { sizeof(byway_dns_callbacks), /* user_data */ NULL, /* destroy */ NULL, /* lookup */ NULL, \
+      /* on_cancel */ NULL }
+#define BYWAY_PROXY_SELECTOR_CALLBACKS_INIT \
+    { sizeof(byway_proxy_selector_callbacks), /* user_data */ NULL, /* destroy */ NULL, /* select */ NULL, \
+      /* connect_failed */ NULL, /* on_cancel */ NULL }
+#define BYWAY_LISTENER_CALLBACKS_INIT \
+    { sizeof(byway_listener_callbacks), /* user_data */ NULL, /* destroy */ NULL, /* mask */ UINT64_MAX, \
+      /* on_event */ NULL }
+#define BYWAY_SERVICE_OPTIONS_INIT \
+    { sizeof(byway_service_options), /* target */ { NULL, 0 }, /* priority */ 0, /* port */ 0, \
+      /* reserved */ 0, /* alpn */ NULL, /* alpn_len */ 0, /* ech */ { NULL, 0 }, /* hints */ NULL, \
+      /* hints_len */ 0 }
 #define BYWAY_INVOKERS_CALLBACKS_INIT \
     { sizeof(byway_invokers_callbacks), /* user_data */ NULL, /* destroy */ NULL }
 #define BYWAY_ROUTER_CALLBACKS_INIT \

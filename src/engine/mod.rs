@@ -2,10 +2,12 @@
 
 mod bound;
 pub mod host;
+pub mod routes;
 pub mod routing;
 mod shutdown;
 
 use crate::error::{Result, Status};
+use crate::net::Settings;
 use crate::net::compat::Compat;
 use crate::net::database::{Policy, RouteDatabase};
 use crate::rules::dialect::Dialect;
@@ -33,6 +35,10 @@ pub struct EngineOptions {
     pub database: Policy,
     /// Which behaviour the first half shows.
     pub compat: Compat,
+    /// How routes are selected.
+    pub settings: Settings,
+    /// How long addresses of a name are kept; 0 = not at all.
+    pub dns_cache_ms: u64,
     /// What a negative `timeout_ms` means.
     pub default_timeout: Duration,
     /// Host code may run on this library's own threads.
@@ -55,6 +61,7 @@ pub struct Engine {
     options: EngineOptions,
     database: RouteDatabase,
     routing: routing::Routing,
+    routes: routes::Routes,
     state: AtomicU8,
     sets: HostSets,
     operations: Mutex<HashMap<u64, Weak<dyn Operation>>>,
@@ -74,6 +81,7 @@ impl Engine {
             id,
             database: RouteDatabase::new(options.database),
             routing: routing::Routing::new(options.dialect),
+            routes: routes::Routes::new(options.settings.clone(), options.dns_cache_ms),
             options,
             state: AtomicU8::new(OPEN),
             sets: HostSets::default(),

@@ -20,6 +20,8 @@ pub(crate) struct Call<'a> {
     tag: u64,
     id: u64,
     deadline: Option<Instant>,
+    /// Time that was left when the callback began, for calls that have not read the clock.
+    left: Option<Duration>,
     _stack: PhantomData<&'a ()>,
 }
 
@@ -33,7 +35,20 @@ fn mark() -> usize {
 impl Call<'_> {
     /// A context for one callback; `engine` is the host's own handle as an address, 0 when it was released.
     pub(crate) fn new(engine: usize, tag: u64, id: u64, deadline: Option<Instant>) -> Self {
-        Call { mark: mark(), engine: engine as *const byway_engine, tag, id, deadline, _stack: PhantomData }
+        Call {
+            mark: mark(),
+            engine: engine as *const byway_engine,
+            tag,
+            id,
+            deadline,
+            left: None,
+            _stack: PhantomData,
+        }
+    }
+
+    /// As [`Call::new`], with the time that is left.
+    pub(crate) fn lasting(engine: usize, tag: u64, id: u64, left: Option<Duration>) -> Self {
+        Call { left, ..Call::new(engine, tag, id, None) }
     }
 
     /// For the callback's last argument.
@@ -82,7 +97,8 @@ pub unsafe extern "C" fn byway_call_id(call: *const byway_call) -> u64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_call_deadline_ms(call: *const byway_call) -> i64 {
     read(call, -1, |call| {
-        call.deadline.map_or(-1, |deadline| millis(deadline.saturating_duration_since(Instant::now())))
+        let left = call.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        left.or(call.left).map_or(-1, millis)
     })
 }
 

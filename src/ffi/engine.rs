@@ -3,6 +3,7 @@
 use super::arguments::{self, Versioned, Wait};
 use super::chain::dialect_of;
 use super::error::byway_error;
+use super::filter::{FilterHandle, byway_filter};
 use super::guard::{self, Fail, call, call_or};
 use super::handle::{self, handle};
 use super::library::{Layout, layout};
@@ -10,8 +11,10 @@ use super::queue::byway_queue;
 use super::status::byway_status;
 use crate::engine::{Engine, EngineOptions};
 use crate::error::{Error, Status};
+use crate::net::Settings;
 use crate::net::compat::Compat;
 use crate::net::database::{Commit, Policy};
+use crate::net::order::Order;
 use crate::runtime::clock::Clock;
 use crate::runtime::queue::{Queue, QueueOptions};
 use crate::runtime::random::RandomSource;
@@ -43,6 +46,22 @@ pub const BYWAY_CALLBACKS_ANY_THREAD: u32 = 1;
 pub const BYWAY_COMMIT_ALWAYS: i32 = 0;
 /// A failure counts when its selector reports a route connected: a machine that is offline learns nothing wrong.
 pub const BYWAY_COMMIT_ON_SUCCESS: i32 = 1;
+
+/// Keep the resolver's order of addresses; without it families alternate, IPv6 first.
+pub const BYWAY_ROUTING_NO_FAST_FALLBACK: u32 = 1;
+/// Ask the resolver for IP literals too.
+pub const BYWAY_ROUTING_RESOLVE_LITERALS: u32 = 2;
+/// An empty proxy list means DIRECT, not an error.
+pub const BYWAY_ROUTING_EMPTY_IS_DIRECT: u32 = 4;
+/// Refuse targets whose address byway never sees, because a proxy resolves the name.
+pub const BYWAY_ROUTING_DENY_UNRESOLVED_TARGETS: u32 = 8;
+/// Try an address that a resolver names twice only once.
+pub const BYWAY_ROUTING_DEDUPLICATE: u32 = 16;
+
+/// A proxy selector that fails is an error.
+pub const BYWAY_ON_PROXY_SELECTOR_ERROR_FAIL: i32 = 0;
+/// A proxy selector that fails means DIRECT.
+pub const BYWAY_ON_PROXY_SELECTOR_ERROR_DIRECT: i32 = 1;
 
 /// byway's own rules.
 pub const BYWAY_COMPAT_BYWAY: i32 = 0;
@@ -77,13 +96,21 @@ pub struct byway_engine_options {
     pub commit_failures: i32,
     /// `BYWAY_DIALECT_*`: whose reading of rules is wanted where a chain does not say.
     pub dialect: i32,
-    /// 0.
-    pub reserved: i32,
+    /// `BYWAY_ROUTING_*`.
+    pub routing_flags: u32,
+    /// What a proxy selector that fails means: `BYWAY_ON_PROXY_SELECTOR_ERROR_*`.
+    pub on_proxy_selector_error: i32,
+    /// Milliseconds for which addresses of a name are kept; 0 keeps none.
+    pub dns_cache_ms: u32,
+    /// Judges targets: resolved addresses and literals, also literals sent to a proxy. NULL lets all through. Retained.
+    pub target_filter: *const byway_filter,
+    /// Judges the addresses of proxies. NULL lets all through. Retained.
+    pub proxy_filter: *const byway_filter,
 }
 
 // SAFETY: repr(C), size first, plain numbers and a pointer.
 unsafe impl Versioned for byway_engine_options {
-    const FIRST_SIZE: usize = 72;
+    const FIRST_SIZE: usize = 96;
     const INIT: Self = byway_engine_options {
         struct_size: size_of::<Self>(),
         queue: core::ptr::null_mut(),
@@ -96,7 +123,11 @@ unsafe impl Versioned for byway_engine_options {
         database_capacity: 0,
         commit_failures: BYWAY_COMMIT_ALWAYS,
         dialect: 0,
-        reserved: 0,
+        routing_flags: 0,
+        on_proxy_selector_error: BYWAY_ON_PROXY_SELECTOR_ERROR_FAIL,
+        dns_cache_ms: 0,
+        target_filter: core::ptr::null(),
+        proxy_filter: core::ptr::null(),
     };
 }
 
@@ -112,7 +143,11 @@ pub(super) const LAYOUTS: &[Layout] = &[layout!(byway_engine_options {
     database_capacity,
     commit_failures,
     dialect,
-    reserved,
+    routing_flags,
+    on_proxy_selector_error,
+    dns_cache_ms,
+    target_filter,
+    proxy_filter,
 })];
 
 /// Sets every option to its default.
@@ -185,11 +220,44 @@ fn engine_options(options: &byway_engine_options) -> Result<EngineOptions, Fail>
             commit,
         },
         compat,
+        settings: settings(options, compat)?,
+        dns_cache_ms: u64::from(options.dns_cache_ms),
         default_timeout: match options.default_timeout_ms {
             0 => Duration::from_secs(30),
             ms => Duration::from_millis(span(ms, 30_000, "options.default_timeout_ms")?),
         },
         callbacks_any_thread: options.flags & BYWAY_CALLBACKS_ANY_THREAD != 0,
+    })
+}
+
+/// How routes are selected.
+fn settings(options: &byway_engine_options, compat: Compat) -> Result<Settings, Fail> {
+    let has = |bit: u32| options.routing_flags & bit != 0;
+    if options.routing_flags & !31 != 0 {
+        return Err(Fail::Parameter(Status::E_ENUM, "options.routing_flags"));
+    }
+    let direct_on_selector_error = match options.on_proxy_selector_error {
+        BYWAY_ON_PROXY_SELECTOR_ERROR_FAIL => false,
+        BYWAY_ON_PROXY_SELECTOR_ERROR_DIRECT => true,
+        _ => return Err(Fail::Parameter(Status::E_ENUM, "options.on_proxy_selector_error")),
+    };
+    let filter = |filter, name| {
+        handle::optional(filter, name)
+            .map(|filter: Option<&FilterHandle>| filter.map(|filter| Arc::clone(&filter.0)))
+    };
+    Ok(Settings {
+        compat,
+        order: Order {
+            interleave: !has(BYWAY_ROUTING_NO_FAST_FALLBACK),
+            dedup: has(BYWAY_ROUTING_DEDUPLICATE),
+            ..Order::default()
+        },
+        resolve_literals: has(BYWAY_ROUTING_RESOLVE_LITERALS),
+        direct_on_selector_error,
+        empty_is_direct: has(BYWAY_ROUTING_EMPTY_IS_DIRECT),
+        deny_unresolved_targets: has(BYWAY_ROUTING_DENY_UNRESOLVED_TARGETS),
+        target_filter: filter(options.target_filter, "options.target_filter")?,
+        hop_filter: filter(options.proxy_filter, "options.proxy_filter")?,
     })
 }
 

@@ -85,6 +85,19 @@ where
     Ok(cell(pointer, name)?.get())
 }
 
+/// The cell of an exclusive handle, whether or not a call is running on it: for what may be touched beside one.
+#[inline]
+pub(crate) fn running<'a, C: Opaque>(
+    pointer: *const C,
+    name: &'static str,
+) -> Result<&'a Cell<C::Value>, Fail> {
+    if !C::IS_VALUE && fork::is_child() {
+        return Err(forked(name));
+    }
+    // SAFETY: as in `cell`.
+    unsafe { slab::check_running(cell_pointer(pointer)) }.map_err(|why| refuse(why, name))
+}
+
 /// As [`shared`], with NULL for "none".
 #[inline]
 pub(crate) fn optional<'a, C: Opaque>(

@@ -143,6 +143,7 @@ pub const H2_PRIOR_KNOWLEDGE: &[u8] = b"h2_prior_knowledge";
 pub struct Address {
     origin: Arc<Origin>,
     scheme: Box<str>,
+    /// With a NUL behind it, for C.
     uri: Box<str>,
     uri_has_host: bool,
     proxy: Explicit,
@@ -197,8 +198,8 @@ impl Address {
         let shown = uri_host.as_deref().unwrap_or(host.text());
         let shown = super::host::BracketedHost(shown);
         let uri = match default_port(&scheme) == Some(port) {
-            true => format!("{scheme}://{shown}/"),
-            false => format!("{scheme}://{shown}:{port}/"),
+            true => format!("{scheme}://{shown}/\0"),
+            false => format!("{scheme}://{shown}:{port}/\0"),
         };
         Ok(Address {
             origin: Origin::intern(tls, host, port, identity, identity_bytes),
@@ -250,6 +251,10 @@ impl Address {
     /// URI for the proxy selector: scheme, host, port unless it is the scheme's default, path `/`.
     #[inline]
     pub fn uri(&self) -> &str {
+        self.uri.get(..self.uri.len() - 1).unwrap_or_default()
+    }
+    /// The URI with a NUL behind it.
+    pub fn c_uri(&self) -> &str {
         &self.uri
     }
     /// False when java.net.URI would see no host; only OkHttp 5's profile cares.

@@ -26,6 +26,7 @@ pub enum Literal {
 /// A canonical host. Equality is by text and zone.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Host {
+    /// With a NUL behind it, for C.
     text: Box<str>,
     zone: Option<Box<str>>,
     literal: Literal,
@@ -66,15 +67,15 @@ impl Host {
                 if let Some(why) = length_fault(&name) {
                     return Err(refuse(text, 0, why));
                 }
-                Ok(Host { text: name.into(), zone: None, literal: Literal::Name })
+                Ok(Host { text: with_nul(name), zone: None, literal: Literal::Name })
             }
             Ok(url::Host::Ipv4(ip)) => Ok(Host {
-                text: ip.to_string().into(),
+                text: with_nul(ip.to_string()),
                 zone: None,
                 literal: Literal::Ip(Ip::v4(ip.octets())),
             }),
             Ok(url::Host::Ipv6(ip)) => Ok(Host {
-                text: ip.to_string().into(),
+                text: with_nul(ip.to_string()),
                 zone: None,
                 literal: Literal::Ip(Ip::v6(ip.octets(), 0)),
             }),
@@ -114,7 +115,7 @@ impl Host {
         // The text stays what RFC 5952 says; what is connected to is the address a mapped form stands for.
         let canonical = canonical_ipv6(ip);
         Ok(Host {
-            text: canonical.into(),
+            text: with_nul(canonical),
             zone: zone.map(Into::into),
             literal: Literal::Ip(Ip::v6(ip.octets(), scope).unmapped()),
         })
@@ -140,12 +141,18 @@ impl Host {
             false => Literal::Name,
             true => compat::java_literal(text).map_or(Literal::Unparsable, Literal::Ip),
         };
-        Host { text: text.into(), zone: None, literal }
+        Host { text: with_nul(text.to_owned()), zone: None, literal }
     }
 
     /// Canonical text: no brackets, no zone.
     #[inline]
     pub fn text(&self) -> &str {
+        self.text.get(..self.text.len() - 1).unwrap_or_default()
+    }
+
+    /// The text with a NUL behind it.
+    #[inline]
+    pub fn c_text(&self) -> &str {
         &self.text
     }
 
@@ -171,8 +178,13 @@ impl Host {
 
     /// With brackets around IPv6, as in URLs and `CONNECT`; never with a zone, which means nothing elsewhere.
     pub fn bracketed(&self) -> BracketedHost<'_> {
-        BracketedHost(&self.text)
+        BracketedHost(self.text())
     }
+}
+
+fn with_nul(mut text: String) -> Box<str> {
+    text.push('\0');
+    text.into_boxed_str()
 }
 
 /// RFC 5952. The standard library writes mapped addresses with a dotted tail; WHATWG writes them in hex.
@@ -212,15 +224,15 @@ impl fmt::Display for BracketedHost<'_> {
 
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(self.text())
     }
 }
 
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.zone {
-            Some(zone) => write!(f, "{}%{zone}", self.text),
-            None => f.write_str(&self.text),
+            Some(zone) => write!(f, "{}%{zone}", self.text()),
+            None => f.write_str(self.text()),
         }
     }
 }

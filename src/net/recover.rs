@@ -201,8 +201,11 @@ pub fn report(profile: Compat, attempt: &Attempt) -> Report {
         Compat::OkHttp5 => Report {
             failed_event: attempted,
             canceled_event: false,
-            proxy_selector: attempt.phase == Phase::Tcp && attempt.from_selector && attempt.proxied,
-            database: false,
+            // A failed exchange is told whoever chose the proxy, and is what enters the database.
+            proxy_selector: attempt.proxied
+                && (attempt.phase == Phase::Exchange
+                    || (attempt.phase == Phase::Tcp && attempt.from_selector)),
+            database: attempt.phase == Phase::Exchange,
             next_route: true,
         },
         Compat::OkHttp3 => {

@@ -141,6 +141,18 @@ impl Route {
         self.key.hop()
     }
 
+    /// The same, lent.
+    pub fn as_ref(&self) -> RouteRef<'_> {
+        RouteRef {
+            key: self.key,
+            address: &self.address,
+            proxy: self.proxy.as_ref(),
+            service: self.service.as_ref(),
+            selector: self.selector,
+            flags: self.flags,
+        }
+    }
+
     /// What the proxy or TLS is told, and the port.
     pub fn target(&self) -> (Target<'_>, u16) {
         let resolved = self.key.target();

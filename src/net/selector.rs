@@ -14,6 +14,7 @@ mod okhttp;
 #[cfg(test)]
 mod tests;
 
+pub use self::entry::Extract;
 use self::entry::{Aux, Entry, filtered};
 use super::address::{Address, ExplicitProxy};
 use super::compat::{self, Compat};
@@ -203,7 +204,7 @@ pub struct Selector {
     target_services: Vec<Arc<Service>>,
     partial: Answer,
     faults: Vec<Fault>,
-    /// Only when the name asked is not the host's text (OkHttp's text of a resolved proxy).
+    /// Only when the name asked is not the host's text (OkHttp's text of a resolved proxy); with a NUL behind it.
     odd_name: String,
 }
 
@@ -517,13 +518,20 @@ impl Selector {
     /// The name of the running lookup; empty when there is none.
     #[inline]
     pub fn lookup_name<'a>(&'a self, address: &'a Address) -> &'a str {
+        let text = self.lookup_c_name(address);
+        text.get(..text.len() - 1).unwrap_or_default()
+    }
+
+    /// The same with a NUL behind it.
+    #[inline]
+    pub fn lookup_c_name<'a>(&'a self, address: &'a Address) -> &'a str {
         match self.state {
-            State::Dns(Whose::Target) => address.host().text(),
+            State::Dns(Whose::Target) => address.host().c_text(),
             State::Dns(Whose::Proxy) if !self.odd_name.is_empty() => &self.odd_name,
             State::Dns(Whose::Proxy) => {
-                self.proxy_at(self.current, address).map_or("", |proxy| proxy.host().text())
+                self.proxy_at(self.current, address).map_or("\0", |proxy| proxy.host().c_text())
             }
-            _ => "",
+            _ => "\0",
         }
     }
 

@@ -9,6 +9,7 @@ pub mod fork;
 pub mod futex;
 pub mod poller;
 pub mod record;
+pub mod resolve;
 pub mod slab;
 pub mod socket;
 pub mod thread;

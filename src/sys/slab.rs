@@ -272,6 +272,19 @@ pub unsafe fn check<'a, T: Slot>(pointer: *const Cell<T>) -> Result<&'a Cell<T>,
     if word == Header::expect(T::INFO, LIVE) { Ok(cell) } else { Err(Cell::<T>::why_not(word)) }
 }
 
+/// As [`check`], also for an exclusive handle on which a call is running.
+///
+/// # Safety
+/// As [`check`].
+pub unsafe fn check_running<'a, T: Slot>(pointer: *const Cell<T>) -> Result<&'a Cell<T>, Refused> {
+    // SAFETY: by this function's contract.
+    match unsafe { check(pointer) } {
+        // SAFETY: `Busy` says that the pointer is a cell of this type.
+        Err(Refused::Busy) => Ok(unsafe { &*pointer }),
+        other => other,
+    }
+}
+
 impl<T: Slot> Cell<T> {
     #[cold]
     fn why_not(word: usize) -> Refused {
@@ -354,6 +367,79 @@ impl<T: Slot + Sync> Cell<T> {
         let value = unsafe { (*self.value.get()).assume_init_read() };
         T::slab().put(NonNull::from(self));
         Some(value)
+    }
+}
+
+// --- owned references ---------------------------------------------------------------------------------------------
+
+/// A reference to a shared cell that is given back when dropped. In a forked child it is only forgotten.
+#[derive(Debug)]
+pub struct Shared<T: Slot + Sync>(NonNull<Cell<T>>);
+
+// SAFETY: a reference may be used and given back on any thread, by the shared protocol.
+unsafe impl<T: Slot + Sync + Send> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T: Slot + Sync + Send> Sync for Shared<T> {}
+
+impl<T: Slot + Sync> Shared<T> {
+    /// A new cell with `value`.
+    #[inline]
+    pub fn new(value: T) -> Shared<T> {
+        Shared(T::slab().insert(value))
+    }
+
+    /// One more reference to a live cell.
+    #[inline]
+    pub fn of(cell: &Cell<T>) -> Shared<T> {
+        cell.retain();
+        Shared(NonNull::from(cell))
+    }
+
+    /// The cell.
+    #[inline]
+    pub fn cell(&self) -> &Cell<T> {
+        // SAFETY: the reference keeps the cell alive, and cells are never unmapped.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The value for this owner alone, when nobody else has a reference.
+    #[inline]
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        if self.cell().header.count.load(Ordering::Acquire) != 1 {
+            return None;
+        }
+        // SAFETY: the only reference is this one, borrowed mutably, and new ones come only from existing ones.
+        Some(unsafe { &mut *self.cell().value.get().cast::<T>() })
+    }
+
+    /// Hands the reference over to the host.
+    pub fn into_raw(self) -> *mut Cell<T> {
+        let cell = self.0.as_ptr();
+        core::mem::forget(self);
+        cell
+    }
+}
+
+impl<T: Slot + Sync> core::ops::Deref for Shared<T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        self.cell().get()
+    }
+}
+
+impl<T: Slot + Sync> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Shared::of(self.cell())
+    }
+}
+
+impl<T: Slot + Sync> Drop for Shared<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if !super::fork::is_child() {
+            drop(self.cell().release());
+        }
     }
 }
 

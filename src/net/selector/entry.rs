@@ -319,18 +319,7 @@ impl Selector {
     pub(super) fn route_of<'a>(&'a self, address: &'a Arc<Address>, entry: &Entry) -> RouteRef<'a> {
         let proxy = self.proxy_at(entry.proxy, address);
         let aux = usize::from(entry.aux).checked_sub(1).and_then(|at| self.aux.get(at));
-        let service = aux.and_then(|aux| aux.service.as_ref());
-        let ech = if address.profile() == Compat::OkHttp5 { ech_word(service.map(|s| &**s)) } else { 0 };
-        let target = aux.map_or(Ip::NONE, |aux| aux.target);
-        let proxy_id = proxy.map_or(0, |proxy| proxy.id());
-        RouteRef {
-            key: RouteKey::new(address.origin().id(), proxy_id, entry.hop(), entry.port, target, ech),
-            address,
-            proxy,
-            service,
-            selector: self.id,
-            flags: entry.flags,
-        }
+        show(address, entry, proxy, aux, self.id)
     }
 
     /// The routes of a Selection, in order.
@@ -357,5 +346,116 @@ impl Selector {
         self.entries().iter().map(move |entry| {
             (self.route_of(address, entry), usize::from(entry.proxy), entry.selection, entry.position)
         })
+    }
+}
+
+/// The routes of one Selection on their own: what stays when the selector is gone.
+#[derive(Default)]
+pub struct Extract {
+    inline: ArrayVec<Entry, INLINE_ROUTES>,
+    spilled: Vec<Entry>,
+    proxies: ArrayVec<Arc<Proxy>, INLINE_PROXIES>,
+    more_proxies: Vec<Arc<Proxy>>,
+    aux: Vec<Aux>,
+    selector: u64,
+}
+
+impl Extract {
+    /// Number of routes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.entries().len()
+    }
+
+    /// True without routes.
+    pub fn is_empty(&self) -> bool {
+        self.entries().is_empty()
+    }
+
+    #[inline]
+    fn entries(&self) -> &[Entry] {
+        if self.spilled.is_empty() { &self.inline } else { &self.spilled }
+    }
+
+    /// The `i`-th route; `address` is the selector's.
+    #[inline]
+    pub fn route<'a>(&'a self, address: &'a Arc<Address>, i: usize) -> Option<RouteRef<'a>> {
+        let entry = self.entries().get(i)?;
+        let listed = if self.more_proxies.is_empty() { &self.proxies[..] } else { &self.more_proxies[..] };
+        let proxy = match (usize::from(entry.proxy).checked_sub(1), address.explicit_proxy()) {
+            (Some(at), _) => listed.get(at),
+            (None, Some(ExplicitProxy::Proxy(proxy))) => Some(proxy),
+            _ => None,
+        };
+        let aux = usize::from(entry.aux).checked_sub(1).and_then(|at| self.aux.get(at));
+        Some(show(address, entry, proxy, aux, self.selector))
+    }
+
+    /// Position of a proxy among those of the extract, from 1.
+    fn keep(&mut self, proxy: &Arc<Proxy>) -> u16 {
+        let kept = if self.more_proxies.is_empty() { &self.proxies[..] } else { &self.more_proxies[..] };
+        if let Some(at) = kept.iter().rposition(|own| Arc::ptr_eq(own, proxy)) {
+            return at as u16 + 1;
+        }
+        if let Err(full) = self.proxies.try_push(Arc::clone(proxy)) {
+            if self.more_proxies.is_empty() {
+                self.more_proxies.extend(self.proxies.iter().cloned());
+            }
+            self.more_proxies.push(full.element());
+            return self.more_proxies.len() as u16;
+        }
+        self.proxies.len() as u16
+    }
+}
+
+/// One entry as a route.
+#[inline]
+fn show<'a>(
+    address: &'a Arc<Address>,
+    entry: &Entry,
+    proxy: Option<&'a Arc<Proxy>>,
+    aux: Option<&'a Aux>,
+    selector: u64,
+) -> RouteRef<'a> {
+    let service = aux.and_then(|aux| aux.service.as_ref());
+    let ech = if address.profile() == Compat::OkHttp5 { ech_word(service.map(|s| &**s)) } else { 0 };
+    let target = aux.map_or(Ip::NONE, |aux| aux.target);
+    let proxy_id = proxy.map_or(0, |proxy| proxy.id());
+    RouteRef {
+        key: RouteKey::new(address.origin().id(), proxy_id, entry.hop(), entry.port, target, ech),
+        address,
+        proxy,
+        service,
+        selector,
+        flags: entry.flags,
+    }
+}
+
+impl Selector {
+    /// Puts a Selection's routes into `into`, which must be fresh, so that they outlive the selector.
+    #[inline]
+    pub fn extract(&self, selection: &Selection, into: &mut Extract) {
+        into.selector = self.id;
+        let range = self.entries().get(selection.start as usize..selection.end as usize).unwrap_or_default();
+        for entry in range.iter().filter(|entry| entry.selection == selection.number) {
+            let mut entry = *entry;
+            entry.proxy = match self.from {
+                From::List => match self.list().get(usize::from(entry.proxy)) {
+                    Some(Listed::Proxy(proxy)) => into.keep(proxy),
+                    _ => 0,
+                },
+                _ => 0,
+            };
+            if let Some(aux) = usize::from(entry.aux).checked_sub(1).and_then(|at| self.aux.get(at)) {
+                into.aux.push(Aux { target: aux.target, service: aux.service.clone() });
+                entry.aux = u16::try_from(into.aux.len()).unwrap_or(0);
+            }
+            if let Err(full) = into.inline.try_push(entry) {
+                if into.spilled.is_empty() {
+                    into.spilled.extend_from_slice(&into.inline);
+                }
+                into.spilled.push(full.element());
+            }
+        }
     }
 }

@@ -39,7 +39,7 @@ impl Selector {
             None => proxy.host().literal(),
         };
         if proxy.resolved().is_some() {
-            self.odd_name.clone_from(&text);
+            self.odd_name = format!("{text}\0");
         }
         self.literal_or_ask_okhttp(cx, Whose::Proxy, literal, &text)
     }

@@ -1,0 +1,64 @@
+//! Who hears of events.
+
+use crate::net::{Event, EventSink};
+use arc_swap::ArcSwap;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+/// A host's listener. Called without a lock, inside [`crate::engine::Engine::host_call`].
+pub trait Listener: Send + Sync {
+    /// Bits of the kinds it wants.
+    fn mask(&self) -> u64;
+    /// One event.
+    fn event(&self, event: &Event<'_>, tag: u64);
+}
+
+/// All listeners of an engine. Changing the list is rare, reading it is not.
+#[derive(Default)]
+pub struct Listeners {
+    mask: AtomicU64,
+    list: ArcSwap<Vec<(u64, Arc<dyn Listener>)>>,
+}
+
+impl Listeners {
+    /// Bits somebody wants; 0 is the usual state.
+    #[inline]
+    pub fn mask(&self) -> u64 {
+        self.mask.load(Ordering::Acquire)
+    }
+
+    /// Adds one under a number.
+    pub fn add(&self, id: u64, listener: &Arc<dyn Listener>) {
+        self.change(|list| list.push((id, Arc::clone(listener))));
+    }
+
+    /// Takes one away; a call that is running ends first as it likes.
+    pub fn remove(&self, id: u64) {
+        self.change(|list| list.retain(|(own, _)| *own != id));
+    }
+
+    fn change(&self, change: impl Fn(&mut Vec<(u64, Arc<dyn Listener>)>)) {
+        self.list.rcu(|list| {
+            let mut list = Vec::clone(list);
+            change(&mut list);
+            list
+        });
+        let mask = self.list.load().iter().fold(0, |mask, (_, listener)| mask | listener.mask());
+        self.mask.store(mask, Ordering::Release);
+    }
+}
+
+/// Listeners for one operation.
+pub(super) struct Audience<'a> {
+    pub(super) listeners: &'a Listeners,
+    pub(super) tag: u64,
+}
+
+impl EventSink for Audience<'_> {
+    fn event(&self, event: &Event<'_>) {
+        let list = self.listeners.list.load_full();
+        for (_, listener) in list.iter().filter(|(_, listener)| listener.mask() & event.kind.bit() != 0) {
+            listener.event(event, self.tag);
+        }
+    }
+}

@@ -1,0 +1,668 @@
+//! Drives a selector: asks proxy selectors and resolvers, in place or later, waits or says that it would have to.
+
+use super::Target;
+use super::dns::{self, Resolver, Resolving, Serving};
+use super::listen::Audience;
+use super::proxies::{Choosing, ProxySource};
+use super::request::{DnsRequest, ProxyRequest};
+use crate::engine::{Engine, Operation};
+use crate::error::{Error, Result, Source, Status};
+use crate::net::events::Listening;
+use crate::net::plan::Answers;
+use crate::net::{Context, Listed, Lookup, RouteRef, Selection, Selector, Step, plan};
+use crate::runtime::notice::Notice;
+use crate::runtime::queue::{Completion, Queue};
+use crate::sys::slab::Shared;
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+/// `kind` of a selector's completion record.
+const COMPLETION: i32 = 1;
+
+/// What other threads may touch while a call is running: cancel, and what ends a wait.
+#[derive(Default)]
+pub struct Side {
+    canceled: AtomicBool,
+    waiter: OnceLock<Arc<Waiter>>,
+}
+
+impl Side {
+    /// Cancels for good. Any thread; takes no lock.
+    pub fn cancel(&self) {
+        self.canceled.store(true, Ordering::SeqCst);
+        if let Some(waiter) = self.waiter.get() {
+            waiter.notice.cancel();
+        }
+    }
+
+    fn is_canceled(&self) -> bool {
+        self.canceled.load(Ordering::SeqCst)
+    }
+}
+
+/// Made when a selector waits for the first time.
+struct Waiter {
+    id: u64,
+    notice: Arc<Notice>,
+    stopped: AtomicI32,
+}
+
+impl Operation for Waiter {
+    fn stop(&self, status: Status) {
+        self.stopped.store(status.0, Ordering::SeqCst);
+        self.notice.wake();
+    }
+}
+
+/// A question under way.
+enum Pending {
+    None,
+    Proxies(Shared<ProxyRequest>, Option<Arc<ProxySource>>),
+    Names(Shared<DnsRequest>, Lookup, bool),
+}
+
+/// How long a call may wait. The clock is read when it has to wait, not before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Patience {
+    timeout: Option<Duration>,
+    until: Option<Instant>,
+}
+
+impl Patience {
+    /// Not at all.
+    pub const NONE: Patience = Patience { timeout: None, until: None };
+
+    /// For so long from now.
+    pub fn lasting(timeout: Duration) -> Patience {
+        Patience { timeout: Some(timeout), until: None }
+    }
+
+    /// When it ends; `None` = at once.
+    fn end(&mut self) -> Option<Instant> {
+        // A deadline beyond the clock's range is the farthest one a host can mean: a hundred years.
+        let far = Duration::from_secs(100 * 365 * 86_400);
+        if self.until.is_none() {
+            let timeout = self.timeout?.min(far);
+            self.until = Instant::now().checked_add(timeout);
+        }
+        self.until
+    }
+
+    /// What is left, as a callback sees it.
+    fn left(&self) -> Option<Duration> {
+        match self.until {
+            Some(until) => Some(until.saturating_duration_since(Instant::now())),
+            None => self.timeout,
+        }
+    }
+}
+
+/// What one drive came to.
+pub enum Driven {
+    /// Routes.
+    Selection(Selection),
+    /// Nothing is left.
+    Done,
+    /// An answer is awaited.
+    Wait,
+}
+
+/// A selector at work.
+pub struct Selecting {
+    core: Selector,
+    target: Shared<Target>,
+    tag: u64,
+    queue: Option<Arc<Queue>>,
+    pending: Pending,
+    early: bool,
+}
+
+/// What a selector is made with.
+#[derive(Default)]
+pub struct SelectOptions {
+    /// The host's own number.
+    pub tag: u64,
+    /// Its queue; `None` = the engine's.
+    pub queue: Option<Arc<Queue>>,
+    /// Give routes of the first family while the other is awaited.
+    pub early: bool,
+}
+
+impl Selecting {
+    /// A selector that has asked nobody yet.
+    #[inline]
+    pub fn new(target: Shared<Target>, options: SelectOptions) -> Selecting {
+        let SelectOptions { tag, queue, early } = options;
+        Selecting {
+            core: Selector::new(target.engine.next_id()),
+            target,
+            tag,
+            queue,
+            pending: Pending::None,
+            early,
+        }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u64 {
+        self.core.id()
+    }
+
+    /// The state machine.
+    pub fn core(&self) -> &Selector {
+        &self.core
+    }
+
+    /// Its address.
+    pub fn target(&self) -> &Shared<Target> {
+        &self.target
+    }
+
+    /// The host's own number.
+    pub fn tag(&self) -> u64 {
+        self.tag
+    }
+
+    /// Asks the proxy selector, if there is one to ask. What it answers, or that it fails, shows in the first
+    /// [`Selecting::next`].
+    ///
+    /// # Errors
+    /// Under OkHttp, what the proxy selector fails with.
+    #[inline]
+    pub fn start(&mut self, object: usize) -> Result<()> {
+        let Selecting { core, target, tag, pending, early, .. } = self;
+        let target = &**target;
+        let engine = &*target.engine;
+        let audience = Audience { listeners: engine.listeners(), tag: *tag };
+        let now = || engine.database_now();
+        let cx = context(target, &audience, &now, *early);
+        match core.start(&cx) {
+            Step::NeedProxies => {
+                let serving = Serving { tag: *tag, id: core.id(), left: None, engine: engine.handle() };
+                ask_proxies(core, pending, &cx, target, &serving, object)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Goes as far as answers in place allow.
+    ///
+    /// # Errors
+    /// The selector's, `E_CANCELED`, `E_SHUTDOWN`.
+    #[inline]
+    pub fn drive(&mut self, side: &Side, patience: &mut Patience, object: usize) -> Result<Driven> {
+        let Selecting { core, target, tag, pending, early, .. } = self;
+        let target = &**target;
+        let engine = &*target.engine;
+        engine.check_open()?;
+        let audience = Audience { listeners: engine.listeners(), tag: *tag };
+        let now = || engine.database_now();
+        let cx = context(target, &audience, &now, *early);
+        let serving = Serving { tag: *tag, id: core.id(), left: patience.left(), engine: engine.handle() };
+        loop {
+            if side.is_canceled() {
+                core.cancel();
+                give_up(pending, target);
+            }
+            if !matches!(pending, Pending::None) {
+                collect(core, pending, &cx)?;
+            }
+            match core.step(&cx) {
+                Step::Selection(selection) => return Ok(Driven::Selection(selection)),
+                Step::NeedProxies => ask_proxies(core, pending, &cx, target, &serving, object)?,
+                Step::NeedDns(lookup) => ask_names(core, pending, &cx, target, lookup, &serving, object)?,
+                Step::Done => return Ok(Driven::Done),
+                Step::Failed(error) => return Err(error),
+                Step::Wait => return Ok(Driven::Wait),
+            }
+        }
+    }
+
+    /// The next Selection, waiting for answers as long as `patience` says. `None` when nothing is left.
+    ///
+    /// # Errors
+    /// As [`Selecting::drive`]; `E_TIMEOUT`, after which a further call goes on waiting for the same answers;
+    /// `E_WOULD_DEADLOCK` on the thread of an event loop.
+    #[inline]
+    pub fn next(&mut self, side: &Side, patience: &mut Patience, object: usize) -> Result<Option<Selection>> {
+        loop {
+            match self.drive(side, patience, object)? {
+                Driven::Selection(selection) => return Ok(Some(selection)),
+                Driven::Done => return Ok(None),
+                Driven::Wait => self.wait(side, patience)?,
+            }
+        }
+    }
+
+    #[cold]
+    fn wait(&mut self, side: &Side, patience: &mut Patience) -> Result<()> {
+        let timeout = |name: &str| {
+            Error::new(Status::E_TIMEOUT, "no answer in time").subject(name).source(Source::Engine)
+        };
+        let Some(deadline) = patience.end() else { return Err(timeout(self.awaited())) };
+        let waiter = self.waiter(side)?;
+        if waiter.notice.queue().would_deadlock() {
+            return Err(Status::E_WOULD_DEADLOCK.into());
+        }
+        let seen = waiter.notice.seen();
+        if !self.watch(&waiter.notice) || side.is_canceled() {
+            return Ok(());
+        }
+        if !waiter.notice.wait(seen, Some(deadline)) {
+            return Err(timeout(self.awaited()));
+        }
+        self.stopped(&waiter)
+    }
+
+    fn awaited(&self) -> &str {
+        match self.pending {
+            Pending::Proxies(..) => self.target.address.uri(),
+            _ => self.core.lookup_name(&self.target.address),
+        }
+    }
+
+    fn stopped(&self, waiter: &Waiter) -> Result<()> {
+        match waiter.stopped.load(Ordering::SeqCst) {
+            0 => Ok(()),
+            status => Err(Error::bare(Status(status)).source(Source::Engine)),
+        }
+    }
+
+    fn waiter(&self, side: &Side) -> Result<Arc<Waiter>> {
+        if let Some(waiter) = side.waiter.get() {
+            return Ok(Arc::clone(waiter));
+        }
+        let engine = &self.target.engine;
+        let queue = self.queue.as_ref().unwrap_or(engine.queue());
+        let id = engine.next_id();
+        let waiter =
+            Arc::new(Waiter { id, notice: Notice::new(Arc::clone(queue)), stopped: AtomicI32::new(0) });
+        let weak: Weak<dyn Operation> = Arc::downgrade(&waiter) as Weak<dyn Operation>;
+        engine.remember(id, weak)?;
+        let _ = side.waiter.set(Arc::clone(&waiter));
+        Ok(waiter)
+    }
+
+    /// False when the awaited answer is there already.
+    fn watch(&self, notice: &Arc<Notice>) -> bool {
+        match &self.pending {
+            Pending::None => false,
+            Pending::Proxies(request, _) => request.watch(notice, false),
+            Pending::Names(request, ..) => request.watch(notice, self.early),
+        }
+    }
+
+    /// As [`Selecting::next`] without waiting: `E_…` or a result, or [`Driven::Wait`] after which exactly one record
+    /// comes to the queue. A further poll before that record shares it.
+    ///
+    /// # Errors
+    /// As [`Selecting::next`]; `E_LIMIT` when the queue has no room for the record.
+    pub fn poll(&mut self, side: &Side, object: usize) -> Result<Driven> {
+        let mut patience = Patience::NONE;
+        loop {
+            match self.drive(side, &mut patience, object)? {
+                Driven::Wait => {}
+                driven => return Ok(driven),
+            }
+            let waiter = self.waiter(side)?;
+            self.stopped(&waiter)?;
+            let seen = waiter.notice.seen();
+            if !self.watch(&waiter.notice) || side.is_canceled() {
+                continue;
+            }
+            let completion = Completion { tag: self.tag, id: self.core.id(), kind: COMPLETION, status: 0 };
+            match waiter.notice.announce(seen, completion, None) {
+                Ok(()) | Err(Status::E_STATE) => return Ok(Driven::Wait),
+                Err(status) => return Err(status.into()),
+            }
+        }
+    }
+
+    /// True when a further call may give something; asks nobody.
+    pub fn may_have_next(&self) -> bool {
+        self.core.may_have_next()
+    }
+
+    /// The decision as JSON or as text.
+    pub fn explain(&self, as_json: bool) -> String {
+        let engine = &*self.target.engine;
+        let audience = Audience { listeners: engine.listeners(), tag: self.tag };
+        let now = || engine.database_now();
+        let cx = context(&self.target, &audience, &now, self.early);
+        if as_json {
+            let json = crate::net::explain::explain_json(&self.core, &cx);
+            serde_json::to_string_pretty(&json).unwrap_or_default()
+        } else {
+            crate::net::explain::explain_text(&self.core, &cx)
+        }
+    }
+
+    /// Ends it: whoever still works for it is told, a pending poll gets its record. Call before dropping.
+    pub fn end(&mut self, side: &Side) {
+        give_up(&mut self.pending, &self.target);
+        if let Some(waiter) = side.waiter.get() {
+            self.target.engine.forget(waiter.id);
+            waiter.notice.finish(Status::E_CANCELED);
+        }
+        self.target.engine.database().drop_pending(self.core.id());
+    }
+}
+
+/// The one-call form: every route in order, with answers that come in place.
+///
+/// # Errors
+/// As [`plan::plan`].
+#[inline]
+pub fn plan_routes(
+    target: &Target,
+    tag: u64,
+    object: usize,
+    each: impl FnMut(usize, RouteRef<'_>),
+) -> Result<usize> {
+    let engine = &*target.engine;
+    engine.check_open()?;
+    let audience = Audience { listeners: engine.listeners(), tag };
+    let now = || engine.database_now();
+    let cx = context(target, &audience, &now, false);
+    let mut selector = Selector::new(engine.next_id());
+    let serving = Serving { tag, id: selector.id(), left: None, engine: engine.handle() };
+    let mut in_place = InPlace { target, serving, object, pending: Pending::None };
+    let planned = plan::plan(&mut selector, &cx, &mut in_place, each);
+    give_up(&mut in_place.pending, target);
+    planned
+}
+
+struct InPlace<'a> {
+    target: &'a Target,
+    serving: Serving,
+    object: usize,
+    pending: Pending,
+}
+
+impl Answers for InPlace<'_> {
+    fn proxies(&mut self, selector: &mut Selector, cx: &Context<'_>) -> Result<()> {
+        ask_proxies(selector, &mut self.pending, cx, self.target, &self.serving, self.object)
+    }
+
+    #[inline]
+    fn names(&mut self, selector: &mut Selector, cx: &Context<'_>, lookup: Lookup) -> Result<()> {
+        ask_names(selector, &mut self.pending, cx, self.target, lookup, &self.serving, self.object)
+    }
+}
+
+#[inline]
+fn context<'a>(
+    target: &'a Target,
+    audience: &'a Audience<'a>,
+    now: &'a dyn Fn() -> u64,
+    early_selection: bool,
+) -> Context<'a> {
+    let mask = audience.listeners.mask();
+    Context {
+        address: &target.address,
+        database: target.engine.database(),
+        settings: target.engine.settings(),
+        early_selection,
+        now,
+        listening: if mask == 0 { Listening::NOBODY } else { Listening::to(audience, mask) },
+    }
+}
+
+/// A callback's status that means failure, as an error; statuses nobody defined count as the host's.
+fn refusal(status: Status) -> Error {
+    let status = match status {
+        known if known.is_error() && known.name() != "BYWAY_UNKNOWN" => known,
+        _ => Status::E_HOST,
+    };
+    Error::bare(status).source(Source::Callback)
+}
+
+#[cold]
+fn ask_proxies(
+    core: &mut Selector,
+    pending: &mut Pending,
+    cx: &Context<'_>,
+    target: &Target,
+    serving: &Serving,
+    object: usize,
+) -> Result<()> {
+    let source = target.proxies.as_deref();
+    if source.is_some()
+        && let Some(answered) = ask_source(core, pending, cx, target, source, serving, object)?
+    {
+        return answered;
+    }
+    // Nobody, or a pass: the engine's default one, else DIRECT.
+    let default = target.engine.default_proxies();
+    if let Some(default) = default
+        && let Some(answered) = ask_source(core, pending, cx, target, Some(&default), serving, object)?
+    {
+        return answered;
+    }
+    core.answer_proxies(cx, [Listed::Direct])
+}
+
+/// `None` when the source passes.
+fn ask_source(
+    core: &mut Selector,
+    pending: &mut Pending,
+    cx: &Context<'_>,
+    target: &Target,
+    source: Option<&ProxySource>,
+    serving: &Serving,
+    object: usize,
+) -> Result<Option<Result<()>>> {
+    let host = match source.map(ProxySource::kind) {
+        None => return Ok(None),
+        Some(Choosing::Direct) => return Ok(Some(core.answer_proxies(cx, [Listed::Direct]))),
+        Some(Choosing::Fixed(list)) => return Ok(Some(core.answer_proxies(cx, list.iter().cloned()))),
+        Some(Choosing::BuiltIn(own)) => {
+            return Ok(Some(match own.select(&target.address) {
+                Ok(list) => core.answer_proxies(cx, list),
+                Err(error) => core.fail_proxies(cx, error),
+            }));
+        }
+        Some(Choosing::Host(host)) => host,
+    };
+    let engine = &*target.engine;
+    let mut request = Shared::new(ProxyRequest::new(engine.next_id()));
+    let status = engine.host_call(object, || host.select(&request, &target.address, serving))?;
+    match status {
+        Status::OK => {
+            let _ = request.finish(Ok(()));
+        }
+        Status::PENDING => request.drop_answerer(),
+        Status::PASS => {
+            request.cancel();
+            return Ok(None);
+        }
+        failed => {
+            request.cancel();
+            return Ok(Some(core.fail_proxies(cx, refusal(failed))));
+        }
+    }
+    if let Some(request) = request.get_mut() {
+        let (answer, done) = request.parts_mut();
+        return Ok(Some(match done.take() {
+            Some(Ok(())) => core.answer_proxies(cx, answer.list.drain(..)),
+            Some(Err(error)) => core.fail_proxies(cx, error),
+            None => core.fail_proxies(cx, Error::bare(Status::E_ABANDONED)),
+        }));
+    }
+    *pending = Pending::Proxies(request, target.proxies.clone());
+    collect(core, pending, cx)?;
+    Ok(Some(Ok(())))
+}
+
+#[inline]
+fn ask_names(
+    core: &mut Selector,
+    pending: &mut Pending,
+    cx: &Context<'_>,
+    target: &Target,
+    lookup: Lookup,
+    serving: &Serving,
+    object: usize,
+) -> Result<()> {
+    let engine = &*target.engine;
+    let cached = !engine.routes.cache.is_off();
+    if cached && from_cache(core, cx, target, lookup) {
+        return Ok(());
+    }
+    let host = match target.resolver.as_deref().map(Resolver::kind) {
+        Some(Resolving::Host(host)) => host,
+        Some(Resolving::Hosts(table)) => {
+            let name = core.lookup_name(cx.address);
+            let ips = table.lookup(name);
+            return match ips.is_empty() {
+                false => Ok(core.answer_dns(cx, lookup.request, ips, &[], true)?),
+                true => {
+                    let message = format!("{name} is not in the hosts table");
+                    let error = Error::new(Status::E_UNKNOWN_HOST, message).subject(name);
+                    Ok(core.fail_dns(cx, lookup.request, error)?)
+                }
+            };
+        }
+        Some(Resolving::System) | None => return ask_system(core, pending, cx, engine, lookup),
+    };
+    let mut request = Shared::new(DnsRequest::new(engine.next_id()));
+    let name = core.lookup_c_name(cx.address);
+    let status = engine.host_call(object, || host.lookup(&request, name, serving))?;
+    match status {
+        Status::OK => {}
+        Status::PENDING => request.drop_answerer(),
+        Status::PASS => {
+            request.cancel();
+            return ask_system(core, pending, cx, engine, lookup);
+        }
+        failed => {
+            request.cancel();
+            return Ok(core.fail_dns(cx, lookup.request, refusal(failed))?);
+        }
+    }
+    if let Some(request) = request.get_mut() {
+        // Nobody kept it: no lock, nothing copied.
+        let (answer, done) = request.parts_mut();
+        return match done.take() {
+            Some(Err(error)) => Ok(core.fail_dns(cx, lookup.request, error)?),
+            _ => {
+                if cached {
+                    remember(core, cx, target, answer.ips());
+                }
+                Ok(core.answer_dns(cx, lookup.request, answer.ips(), &answer.services, true)?)
+            }
+        };
+    }
+    if status == Status::OK {
+        let _ = request.finish(Ok(()));
+    }
+    *pending = Pending::Names(request, lookup, true);
+    collect(core, pending, cx)
+}
+
+fn resolver_id(target: &Target) -> u64 {
+    target.resolver.as_ref().map_or(0, |resolver| resolver.id())
+}
+
+#[cold]
+fn from_cache(core: &mut Selector, cx: &Context<'_>, target: &Target, lookup: Lookup) -> bool {
+    let found = target.engine.routes.cache.get(resolver_id(target), core.lookup_name(cx.address));
+    found.is_some_and(|ips| core.answer_dns(cx, lookup.request, &ips, &[], true).is_ok())
+}
+
+#[cold]
+fn remember(core: &Selector, cx: &Context<'_>, target: &Target, ips: &[crate::net::Ip]) {
+    target.engine.routes.cache.put(resolver_id(target), core.lookup_name(cx.address), ips);
+}
+
+#[cold]
+fn ask_system(
+    core: &mut Selector,
+    pending: &mut Pending,
+    cx: &Context<'_>,
+    engine: &Engine,
+    lookup: Lookup,
+) -> Result<()> {
+    let request = Shared::new(DnsRequest::new(engine.next_id()));
+    let name = core.lookup_name(cx.address);
+    match dns::ask_system(name, &request) {
+        Ok(()) => {
+            *pending = Pending::Names(request, lookup, false);
+            Ok(())
+        }
+        Err(status) => Ok(core.fail_dns(cx, lookup.request, Error::bare(status).subject(name))?),
+    }
+}
+
+/// Feeds the selector what has been answered meanwhile.
+#[cold]
+fn collect(core: &mut Selector, pending: &mut Pending, cx: &Context<'_>) -> Result<()> {
+    match pending {
+        Pending::None => Ok(()),
+        Pending::Proxies(request, _) => {
+            let taken = request.read(|answer, done| {
+                done.map(|done| match done {
+                    Ok(()) => Ok(core::mem::take(&mut answer.list)),
+                    Err(error) => Err(error.clone()),
+                })
+            });
+            let Some(taken) = taken else { return Ok(()) };
+            *pending = Pending::None;
+            match taken {
+                Ok(list) => core.answer_proxies(cx, list),
+                Err(error) => core.fail_proxies(cx, error),
+            }
+        }
+        Pending::Names(request, lookup, _) => {
+            let lookup = *lookup;
+            let (answer, ended) = request.read(|answer, done| {
+                let wanted = done.is_some() || cx.early_selection;
+                let answer = if wanted { core::mem::take(answer) } else { Default::default() };
+                (answer, done.cloned())
+            });
+            if ended.is_some() {
+                *pending = Pending::None;
+            } else if answer.ips().is_empty() && answer.services.is_empty() {
+                return Ok(());
+            }
+            match ended {
+                Some(Err(error)) => {
+                    if !answer.ips().is_empty() {
+                        core.answer_dns(cx, lookup.request, answer.ips(), &answer.services, false)?;
+                    }
+                    Ok(core.fail_dns(cx, lookup.request, error)?)
+                }
+                ended => Ok(core.answer_dns(
+                    cx,
+                    lookup.request,
+                    answer.ips(),
+                    &answer.services,
+                    ended.is_some(),
+                )?),
+            }
+        }
+    }
+}
+
+/// Nobody waits for the pending answer any more; the host is told when it still may answer.
+fn give_up(pending: &mut Pending, target: &Target) {
+    match core::mem::replace(pending, Pending::None) {
+        Pending::None => {}
+        Pending::Proxies(request, source) => {
+            if request.cancel()
+                && let Some(Choosing::Host(host)) = source.as_deref().map(ProxySource::kind)
+            {
+                let _ = target.engine.host_call(0, || host.canceled(request.id()));
+            }
+        }
+        Pending::Names(request, _, by_host) => {
+            if request.cancel()
+                && by_host
+                && let Some(Resolving::Host(host)) = target.resolver.as_deref().map(Resolver::kind)
+            {
+                let _ = target.engine.host_call(0, || host.canceled(request.id()));
+            }
+        }
+    }
+}
