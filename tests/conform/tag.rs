@@ -179,7 +179,7 @@ fn parse(case: &Value) -> Outcome {
                 let application =
                     ["remote.application", "application"].iter().find_map(|name| url.parameter(name));
                 let application = application.unwrap_or_default();
-                json!(application_rule_key(RuleKind::Tag, &application))
+                json!(application_rule_key(RuleKind::Tag, application))
             }
             other => return Outcome::Fail(format!("unknown field {other}")),
         };

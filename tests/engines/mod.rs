@@ -231,7 +231,7 @@ pub(crate) fn naive_chain(
     let given = |name: &str| world.consumer.parameter(name).filter(|text| !text.is_empty());
     let (version, group) = (given("version").unwrap_or_default(), given("group").unwrap_or_default());
     let path = world.consumer.reference("path").unwrap_or_default();
-    let interface = given("interface").unwrap_or_else(|| path.trim_start_matches('/').to_owned());
+    let interface = given("interface").unwrap_or_else(|| path.trim_start_matches('/'));
     let own = given("application");
     let of_provider = world.invokers.first().and_then(|first| {
         let value = |name: &&str| first.parameter(name).filter(|text| !text.is_empty());
@@ -242,18 +242,17 @@ pub(crate) fn naive_chain(
         list = world.service_key(list);
     }
     for place in table.routers {
-        let by_service = |kind| Some(service_rule_key(world.dialect, kind, &interface, &version, &group));
-        let by_app = |kind, application: &Option<String>| {
-            application.as_deref().map(|name| application_rule_key(kind, name))
-        };
+        let by_service = |kind| Some(service_rule_key(world.dialect, kind, interface, version, group));
+        let by_app =
+            |kind, application: Option<&str>| application.map(|name| application_rule_key(kind, name));
         let key = match place.role {
             Role::Service => by_service(RuleKind::Condition),
             Role::ProviderApplication if of_provider == own => None,
-            Role::ProviderApplication => by_app(RuleKind::Condition, &of_provider),
-            Role::Application => by_app(RuleKind::Condition, &own),
+            Role::ProviderApplication => by_app(RuleKind::Condition, of_provider),
+            Role::Application => by_app(RuleKind::Condition, own),
             Role::AffinityService => by_service(RuleKind::Affinity),
-            Role::AffinityProviderApplication => by_app(RuleKind::Affinity, &of_provider),
-            Role::Tag => by_app(RuleKind::Tag, &of_provider),
+            Role::AffinityProviderApplication => by_app(RuleKind::Affinity, of_provider),
+            Role::Tag => by_app(RuleKind::Tag, of_provider),
             Role::Mock | Role::Mesh | Role::Script | Role::Address => None,
         };
         let rule = key.and_then(|key| rules.get(&key)).map(Arc::as_ref);

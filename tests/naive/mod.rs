@@ -171,14 +171,14 @@ impl<'a> World<'a> {
     fn hash_value(&self, key: &str) -> Option<String> {
         let call = self.call?;
         if key == "method" {
-            return self.method(call);
+            return self.method(call).map(str::to_owned);
         }
         let inside = key.split_once('[')?.1.strip_suffix(']')?;
         if key.starts_with("attachments") {
             return call.attachments.get(inside).cloned();
         }
         let argument = call.arguments.get(inside.parse::<usize>().ok()?)?;
-        Some(argument.clone().unwrap_or_else(|| "null".to_owned()))
+        Some(argument.as_deref().unwrap_or("null").to_owned())
     }
 
     /// Does the left side hold for this call?
@@ -204,43 +204,41 @@ impl<'a> World<'a> {
         list.iter().copied().filter(|&row| passes(&self.invokers[row])).collect()
     }
 
-    fn method(&self, call: &Call) -> Option<String> {
-        let method = call.method.clone()?;
-        let generic =
-            self.dialect.table().unwrap_generic && matches!(method.as_str(), "$invoke" | "$invokeAsync");
+    fn method<'c>(&self, call: &'c Call) -> Option<&'c str> {
+        let method = call.method.as_deref()?;
+        let generic = self.dialect.table().unwrap_generic && matches!(method, "$invoke" | "$invokeAsync");
         match call.arguments.first() {
-            Some(Some(name)) if generic && call.first_is_text => Some(name.clone()),
+            Some(Some(name)) if generic && call.first_is_text => Some(name),
             _ => Some(method),
         }
+    }
+
+    fn argument<'c>(&self, call: &'c Call, index: u32) -> Option<&'c str> {
+        let null = if self.dialect == Dialect::DubboGo { "<nil>" } else { "null" };
+        call.arguments.get(index as usize).map(|argument| argument.as_deref().unwrap_or(null))
     }
 
     fn key(&self, test: &KeyTest, url: &Url, side: Side) -> bool {
         let table = self.dialect.table();
         let call = if side == Side::When { self.call } else { None };
-        let value = match &test.key {
-            Key::Parameter => url.get(&test.name),
-            Key::Method => match call {
-                Some(call) => self.method(call),
-                None => url.get(&test.name),
-            },
-            Key::Attachment(name) if call.is_some() => {
-                call.and_then(|call| call.attachments.get(name).cloned())
+        let value = match (&test.key, call) {
+            (Key::Method, Some(call)) => self.method(call),
+            (Key::Parameter | Key::Method, _) => url.get(&test.name),
+            (Key::Attachment(name), Some(call)) => call.attachments.get(name).map(String::as_str),
+            (Key::Argument(index), Some(call)) if (*index as usize) < call.arguments.len() => {
+                self.argument(call, *index)
             }
-            Key::Argument(index) if call.is_some_and(|call| (*index as usize) < call.arguments.len()) => {
-                let null = if self.dialect == Dialect::DubboGo { "<nil>" } else { "null" };
-                call.and_then(|call| call.arguments[*index as usize].clone()).or(Some(null.to_owned()))
-            }
-            Key::Attachment(_) | Key::Argument(_) | Key::Malformed => match table.missing_value {
+            (Key::Attachment(_) | Key::Argument(_) | Key::Malformed, _) => match table.missing_value {
                 MissingValue::NoMatch => return false,
                 MissingValue::Absent => None,
-                MissingValue::Sentinel => Some(SENTINEL.to_owned()),
+                MissingValue::Sentinel => Some(SENTINEL),
             },
         };
         let value = value.filter(|text| !(table.empty_is_absent && text.is_empty()));
         let Some(value) = value else {
             return table.absent_key == AbsentKey::MatchesUnlessWanted && test.wanted.is_empty();
         };
-        let fits = |text: &str| words::fits(text, &test.name, side, &value, &self.consumer, self.dialect);
+        let fits = |text: &str| words::fits(text, &test.name, side, value, &self.consumer, self.dialect);
         let wanted = test.wanted.iter().any(|one| fits(&one.text));
         let unwanted = test.unwanted.iter().any(|one| fits(&one.text));
         match (test.wanted.is_empty(), test.unwanted.is_empty()) {
@@ -265,13 +263,13 @@ impl<'a> World<'a> {
         if own.is_none() && table.affinity_value == AffinityValue::JavaParameter {
             return list;
         }
-        let counts = |text: &String| !(table.empty_is_absent && text.is_empty());
+        let counts = |text: &&str| !(table.empty_is_absent && text.is_empty());
         let own = own.filter(counts);
         let kept = self.keep(&list, |url| match (&own, url.get(&rule.key).filter(counts)) {
             (Some(own), Some(value)) => match table.affinity_value {
-                AffinityValue::Reference => words::glob(own, &value, self.dialect),
+                AffinityValue::Reference => words::glob(own, value, self.dialect),
                 AffinityValue::JavaParameter => {
-                    words::fits(own, &rule.key, Side::When, &value, &self.consumer, self.dialect)
+                    words::fits(own, &rule.key, Side::When, value, &self.consumer, self.dialect)
                 }
             },
             _ => false,
@@ -282,12 +280,12 @@ impl<'a> World<'a> {
 
     /// dubbo-go's first step: providers of the consumer's own service key, unless there are none.
     pub(crate) fn service_key(&self, list: Rows) -> Rows {
-        let key = |url: &Url| {
+        fn key(url: &Url) -> (&str, Option<&str>, Option<&str>) {
             let given = |name: &str| url.parameter(name).filter(|text| !text.is_empty());
             let path = url.reference("path").unwrap_or_default();
-            let interface = given("interface").unwrap_or_else(|| path.trim_start_matches('/').to_owned());
-            (interface, given("version").filter(|version| version != "0.0.0"), given("group"))
-        };
+            let interface = given("interface").unwrap_or_else(|| path.trim_start_matches('/'));
+            (interface, given("version").filter(|version| *version != "0.0.0"), given("group"))
+        }
         let own = key(&self.consumer);
         let kept = self.keep(&list, |url| key(url) == own);
         if kept.is_empty() { list } else { kept }
@@ -297,9 +295,9 @@ impl<'a> World<'a> {
 
     pub(crate) fn mock(&self, list: Rows) -> Rows {
         match self.call.and_then(|call| call.attachments.get(NEED_MOCK)) {
-            None => self.keep(&list, |url| url.get("protocol").as_deref() != Some(PROTOCOL)),
+            None => self.keep(&list, |url| url.get("protocol") != Some(PROTOCOL)),
             Some(text) if text.to_lowercase() == "true" => {
-                self.keep(&list, |url| url.get("protocol").as_deref() == Some(PROTOCOL))
+                self.keep(&list, |url| url.get("protocol") == Some(PROTOCOL))
             }
             Some(_) => list,
         }
@@ -311,13 +309,15 @@ impl<'a> World<'a> {
     pub(crate) fn requested_tag(&self) -> Option<String> {
         let attachment = self.call.and_then(|call| call.attachments.get(TAG)).cloned();
         let counts = |text: &String| self.dialect.table().empty_tag_counts || !text.is_empty();
-        let tag = attachment.filter(counts).or_else(|| self.consumer.parameter(TAG));
+        let tag = attachment.filter(counts).or_else(|| self.consumer.parameter(TAG).map(str::to_owned));
         tag.filter(|tag| !tag.is_empty())
     }
 
     pub(crate) fn insists(&self) -> bool {
         let attachment = self.call.and_then(|call| call.attachments.get(FORCE_TAG)).cloned();
-        let text = attachment.filter(|text| !text.is_empty()).or_else(|| self.consumer.parameter(FORCE_TAG));
+        let text = attachment
+            .filter(|text| !text.is_empty())
+            .or_else(|| self.consumer.parameter(FORCE_TAG).map(str::to_owned));
         let text = text.unwrap_or_default();
         match self.dialect {
             Dialect::DubboGo => ["1", "t", "T", "TRUE", "true", "True"].contains(&text.as_str()),
@@ -331,10 +331,11 @@ impl<'a> World<'a> {
         if list.is_empty() {
             return (list, TagWay::Nobody);
         }
-        let static_tag = |url: &Url| url.parameter(TAG).filter(|tag| !tag.is_empty());
+        fn static_tag(url: &Url) -> Option<&str> {
+            url.parameter(TAG).filter(|tag| !tag.is_empty())
+        }
         let untagged = |list: &Rows| self.keep(list, |url| static_tag(url).is_none());
-        let same_static =
-            |list: &Rows, tag: &str| self.keep(list, |url| static_tag(url).as_deref() == Some(tag));
+        let same_static = |list: &Rows, tag: &str| self.keep(list, |url| static_tag(url) == Some(tag));
         let tag = self.requested_tag();
         if table.star_tag_is_all && tag.as_deref() == Some("*") {
             return (list, TagWay::Everybody);
@@ -360,9 +361,7 @@ impl<'a> World<'a> {
             let names: Vec<&str> = rule.tags.iter().map(|tag| tag.name.as_str()).collect();
             let kept = self.keep(&free, |url| match static_tag(url) {
                 None => true,
-                Some(tag) => {
-                    table.untagged_call == UntaggedCall::NoTagOfTheRule && !names.contains(&tag.as_str())
-                }
+                Some(tag) => table.untagged_call == UntaggedCall::NoTagOfTheRule && !names.contains(&tag),
             });
             return (kept, TagWay::UntaggedCall);
         };
@@ -450,5 +449,5 @@ impl Group<'_> {
 
 /// One `match` entry against a provider.
 pub(crate) fn param_matches(entry: &ParamMatch, url: &Url) -> bool {
-    entry.value.matches(url.parameter(&entry.key).as_deref())
+    entry.value.matches(url.parameter(&entry.key))
 }

@@ -73,19 +73,21 @@ impl Url {
     }
 
     /// What a condition key reads.
-    pub(crate) fn get(&self, name: &str) -> Option<String> {
-        self.map.get(name).cloned()
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.map.get(name).map(String::as_str)
     }
 
-    pub(crate) fn parameter(&self, name: &str) -> Option<String> {
-        self.parameters.get(name).cloned()
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name).map(String::as_str)
     }
 
     /// What `$name` stands for.
-    pub(crate) fn reference(&self, name: &str) -> Option<String> {
+    pub(crate) fn reference(&self, name: &str) -> Option<&str> {
         match name {
-            "protocol" | "username" | "password" | "host" | "port" | "path" => self.parts.get(name).cloned(),
-            _ => self.parameters.get(name).cloned(),
+            "protocol" | "username" | "password" | "host" | "port" | "path" => {
+                self.parts.get(name).map(String::as_str)
+            }
+            _ => self.parameters.get(name).map(String::as_str),
         }
     }
 

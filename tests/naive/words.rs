@@ -27,7 +27,7 @@ pub(crate) fn fits(
     if side == Side::Then
         && let Some(name) = pattern.strip_prefix('$')
     {
-        return consumer.reference(name).is_some_and(|text| glob(&text, value, dialect));
+        return consumer.reference(name).is_some_and(|text| glob(text, value, dialect));
     }
     glob(pattern, value, dialect)
 }
