@@ -3602,6 +3602,26 @@ byway_status byway_rule_key(int32_t dialect,
                             struct byway_error **err);
 
 /**
+ * Everything that is wrong with a rule text of a kind (`BYWAY_RULE_*`) under a dialect (`BYWAY_DIALECT_*`), or looks
+ * wrong, as JSON in text order:
+ * `{"refused": bool, "problems": [{"severity": "error" | "warning" | "hint", "line", "column", "offset", "message"}]}`.
+ * Lines and columns count from 1, the offset bytes from 0. `refused` is what `byway_engine_set_rule` would do.
+ *
+ * `providers` may be NULL; with a list, conditions, tags and addresses that none of them fits are named too.
+ *
+ * Ownership: the caller owns the text. Any thread.
+ * Errors: `BYWAY_E_ENUM`; a rule with errors is no error here.
+ */
+BYWAY_API
+byway_status byway_rule_check(int32_t dialect,
+                              int32_t kind,
+                              const char *text,
+                              size_t text_len,
+                              const struct byway_invokers *providers,
+                              struct byway_text **out,
+                              struct byway_error **err);
+
+/**
  * Makes a router. `name` is what `router=` lists, explanations and errors call it; routers run in ascending
  * `priority`, equal ones in the order they were added. `flags`: 0 (only chains it is added to),
  * `BYWAY_ROUTER_EVERY_CHAIN` or `BYWAY_ROUTER_BY_NAME`, for as long as the handle lives.

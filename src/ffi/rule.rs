@@ -6,11 +6,12 @@ use super::engine::byway_engine;
 use super::error::byway_error;
 use super::guard::{Fail, call};
 use super::handle;
+use super::invokers::byway_invokers;
 use super::status::byway_status;
 use super::text::{self, byway_text};
 use crate::error::{Error, Status};
-use crate::rules::RuleKind;
 use crate::rules::dialect::{application_rule_key, service_rule_key};
+use crate::rules::{RuleKind, lint};
 use core::ffi::c_char;
 
 /// byway's own reading: Dubbo Java 3.3 for well-formed rules, right where it is plainly wrong.
@@ -115,6 +116,36 @@ pub unsafe extern "C" fn byway_rule_key(
             _ => return Err(refused("give either an interface or an application")),
         };
         *out = text::hand_out(key);
+        Ok(Status::OK)
+    })
+}
+
+/// Everything that is wrong with a rule text of a kind (`BYWAY_RULE_*`) under a dialect (`BYWAY_DIALECT_*`), or looks
+/// wrong, as JSON in text order:
+/// `{"refused": bool, "problems": [{"severity": "error" | "warning" | "hint", "line", "column", "offset", "message"}]}`.
+/// Lines and columns count from 1, the offset bytes from 0. `refused` is what `byway_engine_set_rule` would do.
+///
+/// `providers` may be NULL; with a list, conditions, tags and addresses that none of them fits are named too.
+///
+/// Ownership: the caller owns the text. Any thread.
+/// Errors: `BYWAY_E_ENUM`; a rule with errors is no error here.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_rule_check(
+    dialect: i32,
+    kind: i32,
+    text: *const c_char,
+    text_len: usize,
+    providers: *const byway_invokers,
+    out: *mut *mut byway_text,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let out = arguments::out_handle(out, "out")?;
+        let (dialect, kind) = (dialect_of(dialect, "dialect")?, kind_of(kind)?);
+        let text = arguments::text(text, text_len, "text")?;
+        let providers = handle::optional(providers, "providers")?;
+        let problems = lint::check(kind, dialect, text, providers.map(|list| &*list.0));
+        *out = text::hand_out(lint::to_json(&problems));
         Ok(Status::OK)
     })
 }

@@ -21,6 +21,7 @@ use super::yaml::{self, Node, Value};
 use super::{Rule, RuleKind, lower, read_with};
 use crate::chain::program::{Column, RowTest};
 use crate::chain::snapshot::Invokers;
+use serde_json::json;
 use std::collections::HashMap;
 
 /// Every problem of a text, in text order. With a provider list also what none of them can ever fit; `$name` then
@@ -307,6 +308,24 @@ fn impossible(test: &KeyTest, dialect: Dialect) -> bool {
         pattern => test.unwanted.iter().any(|value| value.pattern == *pattern),
     };
     !test.wanted.is_empty() && test.wanted.iter().all(|value| excluded(&value.pattern))
+}
+
+/// The problems as JSON: `{"refused": bool, "problems": [{"severity": "error" | "warning" | "hint", "line", "column",
+/// "offset", "message"}]}`, lines and columns from 1, the offset in bytes from 0.
+pub fn to_json(problems: &[Problem]) -> String {
+    let one = |problem: &Problem| {
+        let severity = match problem.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Hint => "hint",
+        };
+        json!({
+            "severity": severity, "line": problem.at.line, "column": problem.at.column,
+            "offset": problem.at.offset, "message": problem.message,
+        })
+    };
+    json!({"refused": is_refused(problems), "problems": problems.iter().map(one).collect::<Vec<_>>()})
+        .to_string()
 }
 
 /// Whether a text would be refused.

@@ -24,12 +24,15 @@ pub struct Problem {
     pub at: Position,
     /// One sentence: what was found, what was expected.
     pub message: String,
+    /// The text is no YAML, so nothing of it was read.
+    pub syntax: bool,
 }
 
 impl Problem {
     /// The problem as the error of a refused rule.
     pub fn to_error(&self) -> Error {
-        Error::new(Status::E_RULE, self.message.clone()).at(self.at).source(Source::Parser)
+        let status = if self.syntax { Status::E_SYNTAX } else { Status::E_RULE };
+        Error::new(status, self.message.clone()).at(self.at).source(Source::Parser)
     }
 }
 
@@ -60,6 +63,14 @@ impl<'t> Report<'t> {
         self.add(Severity::Error, offset, message.into());
     }
 
+    /// Adds the error that the text is no YAML.
+    pub fn syntax(&mut self, offset: usize, message: impl Into<String>) {
+        self.error(offset, message);
+        if let Some(problem) = self.problems.last_mut() {
+            problem.syntax = true;
+        }
+    }
+
     /// Adds a warning at a byte offset.
     pub fn warning(&mut self, offset: usize, message: impl Into<String>) {
         self.add(Severity::Warning, offset, message.into());
@@ -82,7 +93,8 @@ impl<'t> Report<'t> {
         // The first error always stays: it is the one a host gets to see.
         let first_error = severity == Severity::Error && self.errors == 1;
         if self.problems.len() < MAX_PROBLEMS || first_error {
-            self.problems.push(Problem { severity, at: Position::in_text(self.text, offset), message });
+            let at = Position::in_text(self.text, offset);
+            self.problems.push(Problem { severity, at, message, syntax: false });
         }
     }
 

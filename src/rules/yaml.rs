@@ -107,7 +107,7 @@ pub fn read(text: &str, report: &mut Report<'_>) -> Option<Node> {
         return None;
     }
     if let Some((at, bad)) = text.char_indices().find(|&(_, c)| is_forbidden(c)) {
-        report.error(at, format!("control character U+{:04X} is not allowed in YAML", bad as u32));
+        report.syntax(at, format!("control character U+{:04X} is not allowed in YAML", bad as u32));
         return None;
     }
     let places = Places::of(text);
@@ -122,7 +122,7 @@ pub fn read(text: &str, report: &mut Report<'_>) -> Option<Node> {
                 }
             }
             Err(error) => {
-                report.error(places.byte(error.marker()), format!("not YAML: {}", error.info()));
+                report.syntax(places.byte(error.marker()), format!("not YAML: {}", error.info()));
                 return None;
             }
         }

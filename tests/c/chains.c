@@ -156,6 +156,15 @@ static void rules(void)
     ROUTED(chain, hello2, "103", "the second condition");
     ROUTED(chain, other, "101 102 103", "neither");
 
+    NEED(byway_rule_check(BYWAY_DIALECT_BYWAY, BYWAY_RULE_CONDITION, TEXT(by_method), list, &text, NULL));
+    byway_text_str(text, &seen);
+    OK(!strcmp(seen.data, "{\"refused\":false,\"problems\":[]}"), "nothing to say of a good rule: %s", seen.data);
+    byway_text_free(text);
+    NEED(byway_rule_check(BYWAY_DIALECT_BYWAY, BYWAY_RULE_CONDITION, TEXT(broken), NULL, &text, NULL));
+    byway_text_str(text, &seen);
+    OK(strstr(seen.data, "\"refused\":true") && strstr(seen.data, "\"severity\":\"error\",\"line\":3,\"column\":20"),
+       "what is wrong, and where: %s", seen.data);
+    byway_text_free(text);
     STATUS(byway_engine_set_rule(engine, TEXT("HelloService::.condition-router"), TEXT(broken), &err), BYWAY_E_RULE,
            "a broken rule");
     OK(byway_error_line(err) == 3 && byway_error_column(err) > 1, "has line %u, column %u", byway_error_line(err),
