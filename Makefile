@@ -74,9 +74,10 @@ vectors:
 bench:
 	$(PYTHON) benches/c/run.py
 
-## make demo        builds the library and runs the tour: two listeners, a dead proxy, a postponed route
-demo: $(EXAMPLES)/tour
+## make demo        builds the library and runs both tours: connecting past a dead proxy; routing calls by a rule
+demo: $(EXAMPLES)/tour $(EXAMPLES)/router
 	$(EXAMPLES)/tour
+	$(EXAMPLES)/router
 
 $(EXAMPLES)/%: examples/%.c include/byway.h $(BUILT)/libbyway.a
 	@mkdir -p $(EXAMPLES)

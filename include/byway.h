@@ -730,6 +730,16 @@
 #define BYWAY_PICK_NOT_STICKY 2
 
 /**
+ * One JSON object (or list).
+ */
+#define BYWAY_FORMAT_JSON 0
+
+/**
+ * Text for people.
+ */
+#define BYWAY_FORMAT_TEXT 1
+
+/**
  * Where a host wants to go, by whatever proxy and resolver. Immutable; a value.
  */
 typedef struct byway_address byway_address;
@@ -3603,7 +3613,7 @@ byway_status byway_rule_key(int32_t dialect,
 
 /**
  * Everything that is wrong with a rule text of a kind (`BYWAY_RULE_*`) under a dialect (`BYWAY_DIALECT_*`), or looks
- * wrong, as JSON in text order:
+ * wrong, in text order. `format`: `BYWAY_FORMAT_TEXT` gives a line each, as compilers write them; `BYWAY_FORMAT_JSON`:
  * `{"refused": bool, "problems": [{"severity": "error" | "warning" | "hint", "line", "column", "offset", "message"}]}`.
  * Lines and columns count from 1, the offset bytes from 0. `refused` is what `byway_engine_set_rule` would do.
  *
@@ -3618,6 +3628,7 @@ byway_status byway_rule_check(int32_t dialect,
                               const char *text,
                               size_t text_len,
                               const struct byway_invokers *providers,
+                              int32_t format,
                               struct byway_text **out,
                               struct byway_error **err);
 
@@ -3876,6 +3887,41 @@ byway_status byway_chain_pick_end_with(struct byway_chain *self,
                                        uint64_t ticket,
                                        const struct byway_call_result *result,
                                        struct byway_error **err);
+
+/**
+ * Routes a call and explains the result: per router what came in and went out, the rule's key, and for each dropped
+ * provider the sentence that dropped it (counts, and the first 100 per reason). `format`: `BYWAY_FORMAT_*`. Host
+ * routers are asked with `explaining` set.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: what a host's router failed with.
+ */
+BYWAY_API
+byway_status byway_chain_explain(struct byway_chain *self,
+                                 const struct byway_invocation *invocation,
+                                 int32_t format,
+                                 struct byway_text **out,
+                                 struct byway_error **err);
+
+/**
+ * What a rule text would change for `count` calls, if it were set for `key`: as JSON, per call how many providers
+ * before and after, and the tags that come and go. `text` NULL with `text_len` 0 means: without the rule. Nothing is
+ * set.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_NOT_FOUND` when the chain does not want the key; why the text is refused, with line and column;
+ * what a host's router failed with.
+ */
+BYWAY_API
+byway_status byway_chain_diff(struct byway_chain *self,
+                              const char *key,
+                              size_t key_len,
+                              const char *text,
+                              size_t text_len,
+                              const struct byway_invocation *const *invocations,
+                              size_t count,
+                              struct byway_text **out,
+                              struct byway_error **err);
 
 /**
  * Keys of the rules the chain wants at the moment, one a line, in router order. They depend on the first provider's

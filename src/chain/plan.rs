@@ -286,8 +286,16 @@ impl Plan {
     }
 
     /// True when nothing of the call but its method name is looked at.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_bare(&self, call: &Invocation<'_>) -> bool {
+        let reads = self.calls.reads();
+        if call.attachments.is_empty() && call.arguments.is_empty() {
+            return !reads.raw_method || call.method.first() != Some(&b'$');
+        }
+        self.is_bare_beside(call)
+    }
+
+    fn is_bare_beside(&self, call: &Invocation<'_>) -> bool {
         let reads = self.calls.reads();
         call.attachments.iter().all(|(name, _)| !reads.wants(name))
             && (call.arguments.is_empty() || reads.arguments.is_empty())

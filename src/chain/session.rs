@@ -39,6 +39,7 @@ pub struct Session {
     owner: AtomicUsize,
     seed: u64,
     slots: Box<[Slot]>,
+    marks: [Mark; MARKS],
     used: usize,
     stream: Stream,
     /// For picks; lent out while a view is.
@@ -96,6 +97,49 @@ impl Slot {
             None => self.long = Some(key.into()),
         }
         self.node = Some(node);
+    }
+}
+
+/// A call that was in a slot when it was last looked for: callers that ask the same again name it by a number.
+#[derive(Clone, Copy, Default)]
+struct Mark {
+    stamp: u64,
+    slot: u32,
+}
+
+const MARKS: usize = 16;
+
+#[inline(always)]
+fn mark_of(stamp: u64) -> usize {
+    (stamp ^ stamp >> 32) as usize % MARKS
+}
+
+/// A remembered answer that nobody has looked at yet.
+#[derive(Clone, Copy)]
+pub struct Remembered<'a> {
+    plan: &'a Plan,
+    outcome: &'a Outcome,
+}
+
+impl<'a> Remembered<'a> {
+    /// The answer.
+    #[inline]
+    pub fn view(self) -> View<'a> {
+        let Remembered { plan, outcome } = self;
+        View {
+            plan: Some(plan),
+            rows: outcome.rows(),
+            invokers: &plan.invokers,
+            outcome: Some(outcome),
+            generation: plan.generation,
+            emptied_by: plan.stage_name(outcome.emptied_by),
+        }
+    }
+}
+
+impl fmt::Debug for Remembered<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.view().fmt(f)
     }
 }
 
@@ -201,6 +245,7 @@ impl Chain {
             owner: AtomicUsize::new(thread::token()),
             seed: hash::seed(),
             slots: (0..SLOTS).map(|_| Slot::default()).collect(),
+            marks: [Mark::default(); MARKS],
             used: 0,
             stream: self.shared.random.stream(),
             pick_stream: self.shared.random.stream(),
@@ -235,6 +280,7 @@ impl Session {
 
     fn forget(&mut self) {
         self.loose = None;
+        self.marks = [Mark::default(); MARKS];
         if self.used > 0 {
             self.used = 0;
             for slot in &mut self.slots {
@@ -351,11 +397,32 @@ impl Session {
 
     /// The remembered answer of a call, if this world has given one that needs no draw: no host code runs and nothing
     /// is dropped. Otherwise ask [`route`](Self::route).
+    ///
+    /// `stamp` names what is in `call`: two calls with the same stamp are the same call. 0: not named.
     #[inline(always)]
-    pub fn recall(&mut self, call: &Invocation<'_>) -> Option<View<'_>> {
+    pub fn recall<'c>(
+        &mut self,
+        stamp: u64,
+        call: impl FnOnce() -> Invocation<'c>,
+    ) -> Option<Remembered<'_>> {
         if self.chain.generation.load(Ordering::Acquire) != self.generation {
             return None;
         }
+        let mark = self.marks.get(mark_of(stamp))?;
+        let slot = if mark.stamp == stamp && stamp != 0 {
+            mark.slot as usize
+        } else {
+            self.recall_by_text(stamp, &call())?
+        };
+        match (self.plan.as_deref(), self.slots.get(slot)?.node.as_deref()) {
+            (Some(plan), Some(Node { kind: NodeKind::Rows(outcome), .. })) if outcome.resume_at.is_none() => {
+                Some(Remembered { plan, outcome })
+            }
+            _ => None,
+        }
+    }
+
+    fn recall_by_text(&mut self, stamp: u64, call: &Invocation<'_>) -> Option<usize> {
         let plan = self.plan.as_deref()?;
         let bare = plan.is_bare(call);
         let key: &[u8] = if bare {
@@ -370,18 +437,13 @@ impl Session {
         };
         let hash = hash::bytes(self.seed, key) | 1;
         let place = (hash >> 32) as usize % SLOTS;
-        for place in [place, place ^ 1] {
-            let slot = self.slots.get(place)?;
-            if slot.holds(hash, bare, key) {
-                return match slot.node.as_deref().map(|node| &node.kind) {
-                    Some(NodeKind::Rows(outcome)) if outcome.resume_at.is_none() => {
-                        Some(view_of(Some(plan), slot.node.as_deref(), &[]))
-                    }
-                    _ => None,
-                };
-            }
+        let found = [place, place ^ 1]
+            .into_iter()
+            .find(|place| self.slots.get(*place).is_some_and(|slot| slot.holds(hash, bare, key)))?;
+        if let Some(mark) = self.marks.get_mut(mark_of(stamp)) {
+            *mark = Mark { stamp, slot: found as u32 };
         }
-        None
+        Some(found)
     }
 
     #[inline(always)]
@@ -446,6 +508,8 @@ impl Session {
             if let Some(slot) = self.slots.get_mut(place) {
                 slot.fill(hash, bare, key, Arc::clone(&node));
                 self.used += 1;
+                // Whoever was in the slot before is not there any more.
+                self.marks = [Mark::default(); MARKS];
             }
             Some(place)
         } else {

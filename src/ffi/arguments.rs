@@ -30,22 +30,25 @@ impl byway_str {
 const LONGEST: usize = 1 << 30;
 
 /// Bytes of a text argument.
+#[inline(always)]
 pub(crate) fn bytes<'a>(data: *const c_char, len: usize, name: &'static str) -> Result<&'a [u8], Fail> {
-    if data.is_null() {
-        return if len == 0 { Ok(&[]) } else { Err(Fail::Parameter(Status::E_NULL, name)) };
-    }
-    let len = match len {
-        // SAFETY: BYWAY_NUL promises a NUL (header, "Strings").
-        BYWAY_NUL => unsafe { libc::strlen(data) },
-        len if len > LONGEST => {
-            return Err(Error::new(Status::E_ARGUMENT, format!("length {len} is above {LONGEST}"))
-                .subject(name)
-                .into());
-        }
-        len => len,
-    };
-    // SAFETY: the host promises `len` readable bytes for the time of the call.
+    let len = if data.is_null() || len > LONGEST { odd_length(data, len, name)? } else { len };
+    let data = if data.is_null() { c"".as_ptr() } else { data };
+    // SAFETY: the host promises `len` readable bytes for the time of the call; without data `len` is 0.
     Ok(unsafe { core::slice::from_raw_parts(data.cast(), len) })
+}
+
+/// A length that says something else than how many bytes there are.
+#[cold]
+fn odd_length(data: *const c_char, len: usize, name: &'static str) -> Result<usize, Fail> {
+    if data.is_null() {
+        return if len == 0 { Ok(0) } else { Err(Fail::Parameter(Status::E_NULL, name)) };
+    }
+    if len == BYWAY_NUL {
+        // SAFETY: BYWAY_NUL promises a NUL (header, "Strings").
+        return Ok(unsafe { libc::strlen(data) });
+    }
+    Err(Error::new(Status::E_ARGUMENT, format!("length {len} is above {LONGEST}")).subject(name).into())
 }
 
 /// Text argument that must be UTF-8.

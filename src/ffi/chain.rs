@@ -6,13 +6,14 @@ use super::engine::byway_engine;
 use super::error::byway_error;
 use super::guard::{self, Fail, call, call_bare, call_or};
 use super::handle::{self, handle};
-use super::invocation::{self, byway_invocation};
+use super::invocation::{self, CallObject, byway_invocation};
 use super::invokers::byway_invokers;
 use super::library::{Layout, layout};
 use super::router::byway_router;
 use super::status::byway_status;
 use super::text::{self, byway_text};
 use crate::chain::chain::Chain;
+use crate::chain::explain::Difference;
 use crate::chain::names;
 use crate::chain::pick::{Balance, Outcome, Picked, ProviderReport, Ticket};
 use crate::chain::picking::Wish;
@@ -21,6 +22,7 @@ use crate::engine::Engine;
 use crate::engine::routing::{ChainWish, RoutingChain};
 use crate::error::{Error, Status};
 use crate::rules::dialect::Dialect;
+use crate::sys::slab::owned::Owned;
 use core::ffi::c_char;
 use std::sync::Arc;
 
@@ -501,11 +503,7 @@ pub unsafe extern "C" fn byway_chain_route_many(
         let cells = cap.checked_mul(count).ok_or(Fail::Parameter(Status::E_ARGUMENT, "cap"))?;
         let room = arguments::room(tags, cells, "tags")?;
         let chain = open(self_)?;
-        let invocations = arguments::array(invocations, count, "invocations")?;
-        let mut reads = Vec::with_capacity(count);
-        for invocation in invocations {
-            reads.push(invocation::read(*invocation)?);
-        }
+        let reads = read_all(invocations, count)?;
         let calls: Vec<_> = reads.iter().map(|read| read.as_call()).collect();
         let mut session = chain.chain().session();
         let mut world = 0;
@@ -595,6 +593,89 @@ pub unsafe extern "C" fn byway_chain_pick_end_with(
 
 fn ended(ended: bool) -> Status {
     if ended { Status::OK } else { Status::DONE }
+}
+
+/// One JSON object (or list).
+pub const BYWAY_FORMAT_JSON: i32 = 0;
+/// Text for people.
+pub const BYWAY_FORMAT_TEXT: i32 = 1;
+
+/// True for text, false for JSON.
+pub(crate) fn is_text(format: i32) -> Result<bool, Fail> {
+    match format {
+        BYWAY_FORMAT_JSON => Ok(false),
+        BYWAY_FORMAT_TEXT => Ok(true),
+        _ => Err(Fail::Parameter(Status::E_ENUM, "format")),
+    }
+}
+
+/// Routes a call and explains the result: per router what came in and went out, the rule's key, and for each dropped
+/// provider the sentence that dropped it (counts, and the first 100 per reason). `format`: `BYWAY_FORMAT_*`. Host
+/// routers are asked with `explaining` set.
+///
+/// Ownership: the caller owns the text.
+/// Errors: what a host's router failed with.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_chain_explain(
+    self_: *mut byway_chain,
+    invocation: *const byway_invocation,
+    format: i32,
+    out: *mut *mut byway_text,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let out = arguments::out_handle(out, "out")?;
+        let as_text = is_text(format)?;
+        let chain = open(self_)?;
+        let read = invocation::read(invocation)?;
+        let explanation = chain.chain().explain(&read.as_call())?;
+        *out = text::hand_out(if as_text { explanation.to_text() } else { explanation.to_json() });
+        Ok(Status::OK)
+    })
+}
+
+/// What a rule text would change for `count` calls, if it were set for `key`: as JSON, per call how many providers
+/// before and after, and the tags that come and go. `text` NULL with `text_len` 0 means: without the rule. Nothing is
+/// set.
+///
+/// Ownership: the caller owns the text.
+/// Errors: `BYWAY_E_NOT_FOUND` when the chain does not want the key; why the text is refused, with line and column;
+/// what a host's router failed with.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_chain_diff(
+    self_: *mut byway_chain,
+    key: *const c_char,
+    key_len: usize,
+    text: *const c_char,
+    text_len: usize,
+    invocations: *const *const byway_invocation,
+    count: usize,
+    out: *mut *mut byway_text,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let out = arguments::out_handle(out, "out")?;
+        let key = arguments::text(key, key_len, "key")?;
+        let proposed = if text.is_null() && text_len == 0 {
+            None
+        } else {
+            Some(arguments::text(text, text_len, "text")?)
+        };
+        let chain = open(self_)?;
+        let reads = read_all(invocations, count)?;
+        let calls: Vec<_> = reads.iter().map(|read| read.as_call()).collect();
+        let differences = chain.chain().diff(key, proposed, &calls)?;
+        *out = text::hand_out(Difference::list_to_json(&differences));
+        Ok(Status::OK)
+    })
+}
+
+fn read_all<'a>(
+    invocations: *const *const byway_invocation,
+    count: usize,
+) -> Result<Vec<Owned<'a, CallObject>>, Fail> {
+    let invocations = arguments::array(invocations, count, "invocations")?;
+    invocations.iter().map(|invocation| invocation::read(*invocation)).collect()
 }
 
 /// Keys of the rules the chain wants at the moment, one a line, in router order. They depend on the first provider's

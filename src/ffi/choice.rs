@@ -7,7 +7,7 @@ use super::handle::{self, handle};
 use super::status::byway_status;
 use super::text::{self, byway_text};
 use crate::chain::choice::Choice;
-use crate::chain::session::View;
+use crate::chain::session::{Remembered, View};
 use crate::error::Status;
 use crate::sys::slab::Cell;
 
@@ -26,8 +26,10 @@ handle!(byway_choice, ChoiceObject, 22, true);
 pub(crate) enum ChoiceObject {
     /// A result that owns itself.
     Own(Choice),
-    /// What a session found last. The lifetime says `'static`; it lasts until the session's next call.
+    /// What a session found last. The lifetimes say `'static`; they last until the session's next call.
     Lent(View<'static>),
+    /// The same, from its memory.
+    Remembered(Remembered<'static>),
     /// A session without a result.
     Nothing,
 }
@@ -48,20 +50,33 @@ impl Lent {
     ///
     /// # Safety
     /// What the view borrows stays until then, and nobody reads the choice meanwhile (header, `byway_choice`).
-    #[inline(always)]
     pub(crate) unsafe fn show(&mut self, view: View<'_>) -> *const byway_choice {
         // SAFETY: the caller's promise.
-        let view: View<'static> = unsafe { core::mem::transmute(view) };
-        // SAFETY: the cell is alive as long as this object, and nothing that is dropped here does more than go away:
-        // it is a view or nothing.
-        unsafe { (*self.0).value_ptr().cast_mut().write(ChoiceObject::Lent(view)) };
+        self.set(ChoiceObject::Lent(unsafe { core::mem::transmute::<View<'_>, View<'static>>(view) }))
+    }
+
+    /// As [`Lent::show`].
+    ///
+    /// # Safety
+    /// As [`Lent::show`].
+    #[inline(always)]
+    pub(crate) unsafe fn show_remembered(&mut self, answer: Remembered<'_>) -> *const byway_choice {
+        // SAFETY: the caller's promise.
+        let answer = unsafe { core::mem::transmute::<Remembered<'_>, Remembered<'static>>(answer) };
+        self.set(ChoiceObject::Remembered(answer))
+    }
+
+    #[inline(always)]
+    fn set(&mut self, object: ChoiceObject) -> *const byway_choice {
+        // SAFETY: the cell is alive as long as this object, and what is overwritten is a view or nothing, which need
+        // no drop.
+        unsafe { (*self.0).value_ptr().cast_mut().write(object) };
         self.0.cast()
     }
 
     /// Shows nothing.
     pub(crate) fn clear(&mut self) {
-        // SAFETY: as in `show`.
-        unsafe { (*self.0).value_ptr().cast_mut().write(ChoiceObject::Nothing) };
+        self.set(ChoiceObject::Nothing);
     }
 }
 
@@ -88,6 +103,7 @@ pub unsafe extern "C" fn byway_choice_len(self_: *const byway_choice) -> usize {
         Ok(match shown(self_)? {
             ChoiceObject::Own(choice) => choice.len(),
             ChoiceObject::Lent(view) => view.len(),
+            ChoiceObject::Remembered(answer) => answer.view().len(),
             ChoiceObject::Nothing => 0,
         })
     })
@@ -107,6 +123,7 @@ pub unsafe extern "C" fn byway_choice_tag_at(
         let tag = match shown(self_)? {
             ChoiceObject::Own(choice) => choice.tag_at(index),
             ChoiceObject::Lent(view) => view.tag_at(index),
+            ChoiceObject::Remembered(answer) => answer.view().tag_at(index),
             ChoiceObject::Nothing => None,
         };
         *out = tag.ok_or(Fail::Parameter(Status::E_NOT_FOUND, "index"))?;
@@ -129,6 +146,7 @@ pub unsafe extern "C" fn byway_choice_tags(
         let count = match shown(self_)? {
             ChoiceObject::Own(choice) => choice.tags_into(room),
             ChoiceObject::Lent(view) => view.tags_into(room),
+            ChoiceObject::Remembered(answer) => answer.view().tags_into(room),
             ChoiceObject::Nothing => 0,
         };
         if let Some(total) = total {
@@ -145,6 +163,7 @@ pub unsafe extern "C" fn byway_choice_generation(self_: *const byway_choice) -> 
         Ok(match shown(self_)? {
             ChoiceObject::Own(choice) => choice.generation(),
             ChoiceObject::Lent(view) => view.generation(),
+            ChoiceObject::Remembered(answer) => answer.view().generation(),
             ChoiceObject::Nothing => 0,
         })
     })
@@ -165,6 +184,7 @@ pub unsafe extern "C" fn byway_choice_emptied_by(
         let name = match shown(self_)? {
             ChoiceObject::Own(choice) => choice.emptied_by(),
             ChoiceObject::Lent(view) => view.emptied_by(),
+            ChoiceObject::Remembered(answer) => answer.view().emptied_by(),
             ChoiceObject::Nothing => None,
         };
         let Some(name) = name else { return Ok(Status::DONE) };

@@ -10,6 +10,7 @@ use crate::chain::names;
 use crate::error::{Error, Status};
 use crate::sys::slab::owned::{Bound, Owned};
 use core::ffi::c_char;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// One call to be routed: method, parameter types, arguments, attachments. Made once per thread and filled anew for
 /// every call; filling it allocates nothing once it has held as much before.
@@ -29,6 +30,8 @@ type Bytes = &'static [u8];
 /// What was set. The lifetimes say `'static`; they last as the host promised.
 #[derive(Default)]
 pub(crate) struct CallObject {
+    /// Names what is set, once and for ever in this process.
+    stamp: u64,
     method: Bytes,
     types: Vec<Bytes>,
     arguments: Vec<Option<Bytes>>,
@@ -38,7 +41,30 @@ pub(crate) struct CallObject {
 /// Parameters, arguments or attachments one call may have.
 const MOST: usize = 65_536;
 
+/// Stamps a call object takes at a time.
+const STAMPS: u64 = 1 << 32;
+
+/// The first of a fresh range of stamps.
+fn fresh_stamps() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed).wrapping_mul(STAMPS)
+}
+
 impl CallObject {
+    /// Changes with everything that is set, and is never the same for another call.
+    #[inline(always)]
+    pub(crate) fn stamp(&self) -> u64 {
+        self.stamp
+    }
+
+    #[inline(always)]
+    fn changed(&mut self) {
+        self.stamp += 1;
+        if self.stamp.is_multiple_of(STAMPS) {
+            self.stamp = fresh_stamps();
+        }
+    }
+
     /// The call as the floor below takes it.
     #[inline(always)]
     pub(crate) fn as_call(&self) -> Invocation<'_> {
@@ -51,6 +77,7 @@ impl CallObject {
     }
 
     fn clear(&mut self) {
+        self.changed();
         self.method = &[];
         self.types.clear();
         self.arguments.clear();
@@ -84,6 +111,7 @@ fn write(
 ) -> byway_status {
     status_bare(|| {
         let mut call = handle::owned(self_, "self")?;
+        call.changed();
         body(&mut call)?;
         Ok(Status::OK)
     })
@@ -109,6 +137,7 @@ pub unsafe extern "C" fn byway_invocation_new(
         let out = arguments::out_handle(out, "out")?;
         guard::prepare()?;
         *out = handle::hand_out_owned(CallObject {
+            stamp: fresh_stamps(),
             types: Vec::with_capacity(8),
             arguments: Vec::with_capacity(8),
             attachments: Vec::with_capacity(8),

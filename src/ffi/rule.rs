@@ -1,7 +1,7 @@
 //! Rules by key, and what can be said of a rule text without a chain.
 
 use super::arguments;
-use super::chain::dialect_of;
+use super::chain::{dialect_of, is_text};
 use super::engine::byway_engine;
 use super::error::byway_error;
 use super::guard::{Fail, call};
@@ -11,7 +11,7 @@ use super::status::byway_status;
 use super::text::{self, byway_text};
 use crate::error::{Error, Status};
 use crate::rules::dialect::{application_rule_key, service_rule_key};
-use crate::rules::{RuleKind, lint};
+use crate::rules::{RuleKind, lint, report};
 use core::ffi::c_char;
 
 /// byway's own reading: Dubbo Java 3.3 for well-formed rules, right where it is plainly wrong.
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn byway_rule_key(
 }
 
 /// Everything that is wrong with a rule text of a kind (`BYWAY_RULE_*`) under a dialect (`BYWAY_DIALECT_*`), or looks
-/// wrong, as JSON in text order:
+/// wrong, in text order. `format`: `BYWAY_FORMAT_TEXT` gives a line each, as compilers write them; `BYWAY_FORMAT_JSON`:
 /// `{"refused": bool, "problems": [{"severity": "error" | "warning" | "hint", "line", "column", "offset", "message"}]}`.
 /// Lines and columns count from 1, the offset bytes from 0. `refused` is what `byway_engine_set_rule` would do.
 ///
@@ -136,16 +136,17 @@ pub unsafe extern "C" fn byway_rule_check(
     text: *const c_char,
     text_len: usize,
     providers: *const byway_invokers,
+    format: i32,
     out: *mut *mut byway_text,
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        let (dialect, kind) = (dialect_of(dialect, "dialect")?, kind_of(kind)?);
+        let (dialect, kind, as_text) = (dialect_of(dialect, "dialect")?, kind_of(kind)?, is_text(format)?);
         let text = arguments::text(text, text_len, "text")?;
         let providers = handle::optional(providers, "providers")?;
         let problems = lint::check(kind, dialect, text, providers.map(|list| &*list.0));
-        *out = text::hand_out(lint::to_json(&problems));
+        *out = text::hand_out(if as_text { report::to_text(&problems) } else { lint::to_json(&problems) });
         Ok(Status::OK)
     })
 }

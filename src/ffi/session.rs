@@ -76,17 +76,28 @@ pub unsafe extern "C" fn byway_session_route(
         let SessionObject { lent, session, engine } = &mut *guard;
         engine.check_open()?;
         let read = invocation::read(invocation)?;
-        let Some(view) = session.recall(&read.as_call()) else { return Ok(None) };
+        let Some(answer) = session.recall(read.stamp(), || read.as_call()) else { return Ok(None) };
         if let Some(err) = err {
             *err = core::ptr::null_mut();
         }
-        // SAFETY: the session keeps what the view borrows until its next call, which replaces the view.
-        *out = unsafe { lent.show(view) };
+        // SAFETY: the session keeps what the answer borrows until its next call, which replaces it.
+        *out = unsafe { lent.show_remembered(answer) };
         Ok(Some(Status::OK.0))
     });
-    if let Some(status) = remembered {
-        return status;
+    match remembered {
+        Some(status) => status,
+        None => route_anew(self_, invocation, out, err),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn route_anew(
+    self_: *mut byway_session,
+    invocation: *const byway_invocation,
+    out: *mut *const byway_choice,
+    err: *mut *mut byway_error,
+) -> byway_status {
     call(err, || {
         let out = arguments::out(out, core::ptr::null(), "out")?;
         let mut guard = handle::owned(self_, "self")?;

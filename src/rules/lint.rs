@@ -314,13 +314,8 @@ fn impossible(test: &KeyTest, dialect: Dialect) -> bool {
 /// "offset", "message"}]}`, lines and columns from 1, the offset in bytes from 0.
 pub fn to_json(problems: &[Problem]) -> String {
     let one = |problem: &Problem| {
-        let severity = match problem.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Hint => "hint",
-        };
         json!({
-            "severity": severity, "line": problem.at.line, "column": problem.at.column,
+            "severity": problem.severity.name(), "line": problem.at.line, "column": problem.at.column,
             "offset": problem.at.offset, "message": problem.message,
         })
     };

@@ -36,6 +36,26 @@ impl Problem {
     }
 }
 
+impl Severity {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Hint => "hint",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// Problems for people, one a line, as compilers write them.
+pub fn to_text(problems: &[Problem]) -> String {
+    let line = |problem: &Problem| {
+        let (line, column) = (problem.at.line, problem.at.column);
+        format!("{line}:{column}: {}: {}\n", problem.severity.name(), problem.message)
+    };
+    problems.iter().map(line).collect()
+}
+
 /// No text has more problems worth listing.
 const MAX_PROBLEMS: usize = 200;
 

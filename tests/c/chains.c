@@ -156,11 +156,13 @@ static void rules(void)
     ROUTED(chain, hello2, "103", "the second condition");
     ROUTED(chain, other, "101 102 103", "neither");
 
-    NEED(byway_rule_check(BYWAY_DIALECT_BYWAY, BYWAY_RULE_CONDITION, TEXT(by_method), list, &text, NULL));
+    NEED(byway_rule_check(BYWAY_DIALECT_BYWAY, BYWAY_RULE_CONDITION, TEXT(by_method), list, BYWAY_FORMAT_JSON,
+                          &text, NULL));
     byway_text_str(text, &seen);
     OK(!strcmp(seen.data, "{\"refused\":false,\"problems\":[]}"), "nothing to say of a good rule: %s", seen.data);
     byway_text_free(text);
-    NEED(byway_rule_check(BYWAY_DIALECT_BYWAY, BYWAY_RULE_CONDITION, TEXT(broken), NULL, &text, NULL));
+    NEED(byway_rule_check(BYWAY_DIALECT_BYWAY, BYWAY_RULE_CONDITION, TEXT(broken), NULL, BYWAY_FORMAT_JSON,
+                          &text, NULL));
     byway_text_str(text, &seen);
     OK(strstr(seen.data, "\"refused\":true") && strstr(seen.data, "\"severity\":\"error\",\"line\":3,\"column\":20"),
        "what is wrong, and where: %s", seen.data);
@@ -186,6 +188,56 @@ static void rules(void)
     byway_invocation_free(hello);
     byway_invocation_free(hello2);
     byway_invocation_free(other);
+    byway_chain_release(chain);
+    byway_invokers_release(list);
+}
+
+static void explanations(void)
+{
+    static const char rule[] = "configVersion: v3.0\nforce: true\nconditions: ['method=hello => address=*:20880']\n";
+    static const char nowhere[] = "configVersion: v3.0\nconditions:\n  - method=hello => address=*:1\n";
+    byway_invokers *list = list_of_three();
+    byway_chain *chain = chain_over(list, "consumer://10.0.0.9/HelloService?application=web");
+    byway_invocation *call = call_of("hello");
+    const byway_invocation *calls[1];
+    byway_text *text = NULL;
+    byway_error *err = NULL;
+    byway_str seen;
+    calls[0] = call;
+    NEED(byway_engine_set_rule(engine, TEXT("HelloService::.condition-router"), TEXT(rule), NULL));
+    NEED(byway_chain_explain(chain, call, BYWAY_FORMAT_TEXT, &text, NULL));
+    byway_text_str(text, &seen);
+    OK(strstr(seen.data, "HelloService.hello: 3 -> 1") && strstr(seen.data, "10.0.0.3:20882"),
+       "an explanation names whom a rule dropped");
+    byway_text_free(text);
+    NEED(byway_chain_explain(chain, call, BYWAY_FORMAT_JSON, &text, NULL));
+    byway_text_str(text, &seen);
+    OK(seen.data[0] == '{' && strstr(seen.data, "\"key\":\"HelloService::.condition-router\""), "also as JSON");
+    byway_text_free(text);
+    STATUS(byway_chain_explain(chain, call, 2, &text, NULL), BYWAY_E_ENUM, "in no third form");
+
+    NEED(byway_chain_diff(chain, TEXT("HelloService::.condition-router"), NULL, 0, calls, 1, &text, NULL));
+    byway_text_str(text, &seen);
+    OK(strstr(seen.data, "\"added\":[102,103]") != NULL, "without the rule two would come: %s", seen.data);
+    byway_text_free(text);
+    STATUS(byway_chain_diff(chain, TEXT("HelloService::.condition-router"), TEXT("conditions: [=>=>]"), calls, 1, &text,
+                            &err),
+           BYWAY_E_RULE, "a broken proposal");
+    OK(byway_error_line(err) == 1 && text == NULL, "is refused with its place");
+    byway_error_free(err);
+    STATUS(byway_chain_diff(chain, TEXT("Other::.condition-router"), TEXT(rule), calls, 1, &text, NULL),
+           BYWAY_E_NOT_FOUND, "a key the chain does not want");
+    ROUTED(chain, call, "101", "nothing was set");
+
+    NEED(byway_rule_check(BYWAY_DIALECT_BYWAY, BYWAY_RULE_CONDITION, TEXT(nowhere), list, BYWAY_FORMAT_TEXT, &text,
+                          NULL));
+    byway_text_str(text, &seen);
+    OK(!strncmp(seen.data, "3:", 2) && strstr(seen.data, "warning"), "lint: %s", seen.data);
+    byway_text_free(text);
+    STATUS(byway_rule_check(BYWAY_DIALECT_BYWAY, 9, TEXT(rule), NULL, BYWAY_FORMAT_JSON, &text, NULL), BYWAY_E_ENUM,
+           "an unknown kind");
+    NEED(byway_engine_remove_rule(engine, TEXT("HelloService::.condition-router"), NULL));
+    byway_invocation_free(call);
     byway_chain_release(chain);
     byway_invokers_release(list);
 }
@@ -364,7 +416,6 @@ static void sessions(void)
 }
 
 static int router_calls, answer;
-static byway_chain *routed_chain;
 
 static byway_status route_even(void *user_data, const byway_router_request *request, const byway_call *call)
 {
@@ -432,7 +483,6 @@ static void host_routers(void)
     byway_chain_release(chain);
     byway_chain_release(other);
     OK(destroyed == 4, "the last chain ends it");
-    routed_chain = NULL;
     byway_invocation_free(call);
     byway_invokers_release(list);
 }
@@ -537,6 +587,7 @@ int main(void)
     NEED(byway_engine_new(&options, &engine, NULL));
     lists();
     rules();
+    explanations();
     static_rules();
     calls();
     choices();
