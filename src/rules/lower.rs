@@ -278,16 +278,19 @@ impl Lowering<'_> {
     }
 
     fn leaf(&self, one: &Value, side: Side, view: &View) -> Formula {
-        let pattern = match &one.pattern {
+        match &one.pattern {
             Pattern::Reference(name) if side == Side::Then => {
                 match reference(name, self.consumer, self.dialect) {
-                    Some(text) => Pattern::glob(&text, self.dialect.table().star),
-                    None => return Formula::Const(false),
+                    Some(text) => {
+                        let words = format!("{} ({text})", one.text);
+                        let pattern = Pattern::glob(&text, self.dialect.table().star);
+                        Formula::Leaf(value::pattern(pattern, view, &words))
+                    }
+                    None => Formula::Const(false),
                 }
             }
-            pattern => pattern.clone(),
-        };
-        Formula::Leaf(value::pattern(pattern, view, &one.text))
+            pattern => Formula::Leaf(value::pattern(pattern.clone(), view, &one.text)),
+        }
     }
 
     /// A key of the left side on the consumer's URL.
