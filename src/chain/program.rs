@@ -449,6 +449,11 @@ pub trait Rule: Send + Sync {
     fn in_force(&self) -> bool {
         true
     }
+
+    /// The rule itself, for routers that are no program and know its type.
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        None
+    }
 }
 
 impl fmt::Debug for RowTest {

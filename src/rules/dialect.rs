@@ -328,6 +328,16 @@ pub struct Table {
     pub tag_failover: TagFailover,
     /// Go returns an empty list under `force` also for tags that the rule does not know.
     pub tag_force_unknown: bool,
+    /// Mesh: one block of `match` that fits is enough, as in Istio and in Java from July 2026 on; before, all had to.
+    pub mesh_any_match: bool,
+    /// Mesh: whole numbers count for number matchers, and `fallback: {subset: x}` as documented counts; Java drops
+    /// both without a word.
+    pub mesh_lenient: bool,
+    /// Mesh: what Java throws out of the call (an index past the arguments, a route without destination) fails the
+    /// call; else it matches nothing.
+    pub mesh_faults: bool,
+    /// Mesh: a weight of 0 is never drawn beside a positive one; Java makes 1 of everything below.
+    pub mesh_zero_weight: bool,
     /// Go's `match` groups do not keep untagged calls out.
     pub untagged_ignores_match: bool,
     /// Go takes an empty `dubbo.tag` attachment for an answer; Java then asks the URL.
@@ -364,6 +374,10 @@ pub struct Table {
 
 const BYWAY: Table = Table {
     name: "byway",
+    mesh_any_match: true,
+    mesh_lenient: true,
+    mesh_faults: false,
+    mesh_zero_weight: true,
     absent_key: AbsentKey::NoMatch,
     missing_value: MissingValue::Absent,
     attachment_key: AttachmentKey::Whole,
@@ -430,6 +444,10 @@ const BYWAY: Table = Table {
 
 const DUBBO_3: Table = Table {
     name: "dubbo-3",
+    mesh_any_match: false,
+    mesh_lenient: false,
+    mesh_faults: true,
+    mesh_zero_weight: false,
     missing_value: MissingValue::Sentinel,
     attachment_key: AttachmentKey::CutAtDot,
     range: RangeStyle::Java,

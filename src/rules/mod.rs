@@ -13,6 +13,7 @@
 //! | [`condition`], [`destination`] | condition rules: files v3.0 and v3.1, static ones from URLs |
 //! | [`affinity`], [`tag`], [`string_match`], [`mock`] | the other kinds |
 //! | [`ip`], [`java_ip`] | IP expressions: ours, and Dubbo's own answers |
+//! | [`mesh`] | VirtualService and DestinationRule, and the router over them |
 //! | [`slot`] | one key's rule through its updates |
 //! | [`lower`], `value_test` | rules to programs |
 //! | [`routers`] | the routers a chain has by its dialect, and those from URLs |
@@ -28,6 +29,7 @@ pub mod ip;
 pub mod java_ip;
 pub mod lint;
 pub mod lower;
+pub mod mesh;
 pub mod mock;
 pub mod pattern;
 mod print;

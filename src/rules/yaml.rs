@@ -102,6 +102,16 @@ impl Node {
 /// Reads the one document of `text`. `None` means that there is none (empty, blank, comments only, or an explicit
 /// null); problems are in `report`, and after an error the answer is not to be used.
 pub fn read(text: &str, report: &mut Report<'_>) -> Option<Node> {
+    parse(text, report, false)?.pop()
+}
+
+/// Reads a stream of documents, `---` between them. Empty ones are left out; after an error the answer is not to be
+/// used.
+pub fn read_all(text: &str, report: &mut Report<'_>) -> Vec<Node> {
+    parse(text, report, true).unwrap_or_default()
+}
+
+fn parse(text: &str, report: &mut Report<'_>, many: bool) -> Option<Vec<Node>> {
     if text.len() > MAX_TEXT {
         report.error(MAX_TEXT, format!("the text is {} bytes long; at most {MAX_TEXT} are read", text.len()));
         return None;
@@ -111,7 +121,8 @@ pub fn read(text: &str, report: &mut Report<'_>) -> Option<Node> {
         return None;
     }
     let places = Places::of(text);
-    let mut builder = Builder { places: &places, text, open: Vec::new(), root: None, documents: 0 };
+    let mut builder =
+        Builder { places: &places, text, open: Vec::new(), roots: Vec::new(), documents: 0, many };
     let mut parser = Parser::new_from_str(text);
     while let Some(event) = parser.next_event() {
         match event {
@@ -127,7 +138,8 @@ pub fn read(text: &str, report: &mut Report<'_>) -> Option<Node> {
             }
         }
     }
-    builder.root.filter(|node| node.value != Value::Null)
+    builder.roots.retain(|node| node.value != Value::Null);
+    Some(builder.roots)
 }
 
 /// Characters outside YAML's printable set; NUL in front of all, which parsers take for the end of the text.
@@ -166,8 +178,11 @@ struct Builder<'t> {
     places: &'t Places,
     text: &'t str,
     open: Vec<Open>,
-    root: Option<Node>,
+    /// Top-level nodes, one a document.
+    roots: Vec<Node>,
     documents: usize,
+    /// More than one document is fine.
+    many: bool,
 }
 
 /// A collection whose end has not come yet.
@@ -183,7 +198,7 @@ impl Builder<'_> {
         match event {
             Event::DocumentStart(_) => {
                 self.documents += 1;
-                if self.documents > 1 {
+                if self.documents > 1 && !self.many {
                     return Err((at, "a second document begins here; a rule text is one document".into()));
                 }
             }
@@ -235,7 +250,7 @@ impl Builder<'_> {
 
     fn push(&mut self, node: Node) -> Result<(), (usize, String)> {
         match self.open.last_mut() {
-            None => self.root = Some(node),
+            None => self.roots.push(node),
             Some(Open::List(_, items)) => items.push(node),
             Some(Open::Map(_, entries, key)) => match key.take() {
                 Some(key) => entries.push((key, node)),

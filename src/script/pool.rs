@@ -86,10 +86,13 @@ struct Busy {
     late: Instant,
 }
 
+/// Hands an answer out.
+type Finish = Box<dyn FnOnce()>;
+
 struct Task {
     /// Runs the script and gives what is left to do: handing out the answer. The thread is free again before
     /// that, so whoever gets the answer and comes back at once meets the same context.
-    job: Box<dyn FnOnce(&mut Instances) -> Box<dyn FnOnce()> + Send>,
+    job: Box<dyn FnOnce(&mut Instances) -> Finish + Send>,
     /// How long the job may run before its thread is written off.
     limit: Duration,
 }
@@ -184,7 +187,7 @@ impl Pool {
                 let alive: Arc<dyn Any + Send + Sync> = script.clone();
                 instances.insert(id, (Arc::downgrade(&alive), Box::new(kept)));
             }
-            Box::new(move || done(output)) as Box<dyn FnOnce()>
+            Box::new(move || done(output)) as Finish
         };
         self.shared.place(Task { job: Box::new(job), limit })
     }

@@ -7,6 +7,7 @@
 mod chains;
 mod condition;
 mod dial;
+mod mesh;
 mod net;
 mod okhttp;
 mod pac;
@@ -88,6 +89,22 @@ fn run(file: &str, kind: &str, case: &Value) -> Outcome {
         ("connect", "race") => race::connect(case),
         ("okhttp", "race") => race::upstream(case),
         ("bugs", "race") => race::report(case),
+        (
+            "dubbo_chain",
+            "address_match" | "double_match" | "bool_match" | "method_match" | "attachment_match",
+        )
+        | ("dubbo_chain", "list_bool_match" | "list_double_match" | "list_string_match" | "match_request") => {
+            mesh::matcher(kind, case)
+        }
+        ("dubbo_chain", "mesh") => mesh::mesh(case),
+        ("dubbo_chain", "mesh-labels") => mesh::labels(case),
+        ("dubbo_chain", "mesh-cache") => mesh::cache(case),
+        ("dubbo_chain", "mesh-listener") => mesh::listener(case),
+        ("dubbo_chain", "mesh-lifecycle") => mesh::lifecycle(case),
+        ("dubbo_chain", "mesh-parse") => mesh::parse(case),
+        ("bugs", "mesh_match") => mesh::bug_match(case),
+        ("bugs", "subset") => mesh::bug_subset(case),
+        ("bugs", "mesh_lint") => mesh::bug_lint(case),
         ("proxy", _) => proxy::run(kind, case),
         (
             "bugs",
