@@ -140,7 +140,7 @@ pub unsafe extern "C" fn byway_invokers_new(
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
-        let out = arguments::out_handle(out, "out")?;
+        let out = arguments::out_handle(out, "out").inspect_err(|_| callbacks::destroy_refused(callbacks))?;
         let mut builder = start(engine, None, flags, callbacks)?;
         add_all(&mut builder, urls, tags, count)?;
         *out = handle::hand_out(InvokersHandle(builder.finish()?));
@@ -232,7 +232,7 @@ pub unsafe extern "C" fn byway_invokers_builder_new(
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
-        let out = arguments::out_handle(out, "out")?;
+        let out = arguments::out_handle(out, "out").inspect_err(|_| callbacks::destroy_refused(callbacks))?;
         let base = handle::optional(base, "base").map(|base| base.map(|base| &base.0));
         // The set must end well whatever else is wrong, so it is looked at in any case.
         let builder = match base {

@@ -170,7 +170,7 @@ pub unsafe extern "C" fn byway_router_new(
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
-        let out = arguments::out_handle(out, "out")?;
+        let out = arguments::out_handle(out, "out").inspect_err(|_| callbacks::destroy_refused(callbacks))?;
         let (engine, set) = Set::register(callbacks, engine, "callbacks")?;
         if set.raw().route.is_none() {
             return Err(Fail::Parameter(Status::E_NULL, "callbacks.route"));

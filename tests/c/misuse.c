@@ -17,15 +17,17 @@ int main(void)
         if (!zoo_knows(types[i]))
             SKIP(types[i], "zoo.c makes none");
     for (i = 0; i < sizeof exports / sizeof exports[0]; i++) {
-        int sets = zoo_sets - zoo_destroyed;
         problems = 0;
         for (bad = -1; bad < exports[i].bads; bad++) {
             exports[i].call(bad);
             end_all();
         }
         zoo_close();
-        if (zoo_sets - zoo_destroyed < sets || (zoo_sets - zoo_destroyed > sets && getenv("BYWAY_TEST_TRACE")))
-            printf("# %s: %d sets, %d destroyed\n", exports[i].name, zoo_sets, zoo_destroyed);
+        if (zoo_sets != zoo_destroyed) {
+            printf("# %s: %d callback sets, %d destroyed\n", exports[i].name, zoo_sets, zoo_destroyed);
+            problems++;
+            zoo_sets = zoo_destroyed = 0;
+        }
         OK(problems == 0, "%s refuses %d bad arguments", exports[i].name, exports[i].bads);
     }
     return tap_done();

@@ -127,6 +127,234 @@ static void invokers_destroy(inside body)
     end_engine();
 }
 
+static byway_status run_lookup(void *user_data, byway_dns_request *request, const char *host, size_t len,
+                               const byway_call *call)
+{
+    (void)user_data;
+    (void)host;
+    (void)len;
+    what(of, call);
+    return byway_dns_request_add_text(request, "192.0.2.1", BYWAY_NUL, NULL);
+}
+
+static byway_status quiet_lookup(void *user_data, byway_dns_request *request, const char *host, size_t len,
+                                 const byway_call *call)
+{
+    (void)user_data;
+    (void)host;
+    (void)len;
+    (void)call;
+    return byway_dns_request_add_text(request, "192.0.2.1", BYWAY_NUL, NULL);
+}
+
+static byway_status later_lookup(void *user_data, byway_dns_request *request, const char *host, size_t len,
+                                 const byway_call *call)
+{
+    (void)host;
+    (void)len;
+    (void)call;
+    *(byway_dns_request **)user_data = byway_dns_request_retain(request);
+    return BYWAY_PENDING;
+}
+
+static byway_status run_select(void *user_data, byway_proxy_request *request, const char *uri, size_t len,
+                               const byway_call *call)
+{
+    (void)user_data;
+    (void)uri;
+    (void)len;
+    what(of, call);
+    return byway_proxy_request_add_direct(request);
+}
+
+/* A proxy that is an address, so that its failures have somebody to be told to. */
+static byway_status quiet_select(void *user_data, byway_proxy_request *request, const char *uri, size_t len,
+                                 const byway_call *call)
+{
+    (void)user_data;
+    (void)uri;
+    (void)len;
+    (void)call;
+    return byway_proxy_request_add(request, BYWAY_PROXY_HTTP, "192.0.2.80", BYWAY_NUL, 8080, NULL);
+}
+
+static byway_status later_select(void *user_data, byway_proxy_request *request, const char *uri, size_t len,
+                                 const byway_call *call)
+{
+    (void)uri;
+    (void)len;
+    (void)call;
+    *(byway_proxy_request **)user_data = byway_proxy_request_retain(request);
+    return BYWAY_PENDING;
+}
+
+static void run_failed(void *user_data, const char *uri, size_t len, const byway_route *route, int32_t failure,
+                       int32_t os_errno, const byway_call *call)
+{
+    (void)user_data;
+    (void)uri;
+    (void)len;
+    (void)route;
+    (void)failure;
+    (void)os_errno;
+    what(of, call);
+}
+
+static void run_cancel(void *user_data, uint64_t id)
+{
+    (void)user_data;
+    (void)id;
+    what(of, NULL);
+}
+
+static void run_event(void *user_data, const byway_event *event)
+{
+    (void)user_data;
+    (void)event;
+    what(of, NULL);
+}
+
+/* One selection with these sets; NULL for the usual. Reports its first route as failed. */
+static void select_with(const byway_dns_callbacks *lookups, const byway_proxy_selector_callbacks *chooser_set)
+{
+    byway_dns_callbacks usual = BYWAY_DNS_CALLBACKS_INIT;
+    byway_address_options options = BYWAY_ADDRESS_OPTIONS_INIT;
+    byway_dns *dns = NULL;
+    byway_proxy_selector *chooser = NULL;
+    byway_address *address = NULL;
+    byway_selector *selector = NULL;
+    byway_selection *selection = NULL;
+    const byway_route *route = NULL;
+    usual.lookup = quiet_lookup;
+    (void)byway_dns_new(of, lookups ? lookups : &usual, &dns, NULL);
+    if (chooser_set)
+        (void)byway_proxy_selector_new(of, chooser_set, &chooser, NULL);
+    options.host.data = "a.example";
+    options.host.len = BYWAY_NUL;
+    options.port = 443;
+    options.flags = BYWAY_ADDRESS_TLS;
+    options.dns = dns;
+    options.proxy_selector = chooser;
+    (void)byway_address_new(of, &options, &address, NULL);
+    (void)byway_selector_new(of, address, NULL, &selector, NULL);
+    (void)byway_selector_next(selector, 0, &selection, NULL);
+    if (selection && byway_selection_next(selection, &route, NULL) == BYWAY_OK)
+        (void)byway_engine_connect_failed(of, route, BYWAY_FAILURE_REFUSED, BYWAY_PHASE_TCP, 111, NULL);
+    byway_selection_free(selection);
+    byway_selector_free(selector);
+    byway_address_release(address);
+    byway_proxy_selector_release(chooser);
+    byway_dns_release(dns);
+}
+
+static void dns_lookup(inside body)
+{
+    byway_dns_callbacks set = BYWAY_DNS_CALLBACKS_INIT;
+    (void)fresh_engine(body);
+    set.lookup = run_lookup;
+    select_with(&set, NULL);
+    end_engine();
+}
+
+static void dns_cancel(inside body)
+{
+    byway_dns_callbacks set = BYWAY_DNS_CALLBACKS_INIT;
+    byway_dns_request *request = NULL;
+    (void)fresh_engine(body);
+    set.user_data = &request;
+    set.lookup = later_lookup;
+    set.on_cancel = run_cancel;
+    select_with(&set, NULL);
+    byway_dns_request_release(request);
+    end_engine();
+}
+
+static void dns_destroy(inside body)
+{
+    byway_dns_callbacks set = BYWAY_DNS_CALLBACKS_INIT;
+    byway_dns *dns = NULL;
+    (void)fresh_engine(body);
+    set.lookup = quiet_lookup;
+    set.destroy = run_destroy_alone;
+    (void)byway_dns_new(of, &set, &dns, NULL);
+    byway_dns_release(dns);
+    end_engine();
+}
+
+static void proxy_select(inside body)
+{
+    byway_proxy_selector_callbacks set = BYWAY_PROXY_SELECTOR_CALLBACKS_INIT;
+    (void)fresh_engine(body);
+    set.select = run_select;
+    select_with(NULL, &set);
+    end_engine();
+}
+
+static void proxy_failed(inside body)
+{
+    byway_proxy_selector_callbacks set = BYWAY_PROXY_SELECTOR_CALLBACKS_INIT;
+    (void)fresh_engine(body);
+    set.select = quiet_select;
+    set.connect_failed = run_failed;
+    select_with(NULL, &set);
+    end_engine();
+}
+
+static void proxy_cancel(inside body)
+{
+    byway_proxy_selector_callbacks set = BYWAY_PROXY_SELECTOR_CALLBACKS_INIT;
+    byway_proxy_request *request = NULL;
+    (void)fresh_engine(body);
+    set.user_data = &request;
+    set.select = later_select;
+    set.on_cancel = run_cancel;
+    select_with(NULL, &set);
+    byway_proxy_request_release(request);
+    end_engine();
+}
+
+static void proxy_destroy(inside body)
+{
+    byway_proxy_selector_callbacks set = BYWAY_PROXY_SELECTOR_CALLBACKS_INIT;
+    byway_proxy_selector *chooser = NULL;
+    (void)fresh_engine(body);
+    set.select = quiet_select;
+    set.destroy = run_destroy_alone;
+    (void)byway_proxy_selector_new(of, &set, &chooser, NULL);
+    byway_proxy_selector_release(chooser);
+    end_engine();
+}
+
+static void listen(inside body, void (*event)(void *, const byway_event *), void (*destroy)(void *))
+{
+    byway_listener_callbacks set = BYWAY_LISTENER_CALLBACKS_INIT;
+    byway_listener *listener = NULL;
+    (void)fresh_engine(body);
+    set.on_event = event;
+    set.destroy = destroy;
+    (void)byway_engine_add_listener(of, &set, &listener, NULL);
+    select_with(NULL, NULL);
+    byway_listener_remove(listener);
+    byway_listener_release(listener);
+    end_engine();
+}
+
+static void quiet_event(void *user_data, const byway_event *event)
+{
+    (void)user_data;
+    (void)event;
+}
+
+static void listener_event(inside body)
+{
+    listen(body, run_event, NULL);
+}
+
+static void listener_destroy(inside body)
+{
+    listen(body, quiet_event, run_destroy_alone);
+}
+
 static const struct trigger {
     const char *callback;
     void (*run)(inside body);
@@ -134,6 +362,15 @@ static const struct trigger {
 } triggers[] = {
     { "byway_notify_callbacks.notify", NULL, "by contract it may not call byway" },
     { "byway_notify_callbacks.destroy", notify_destroy, NULL },
+    { "byway_dns_callbacks.lookup", dns_lookup, NULL },
+    { "byway_dns_callbacks.on_cancel", dns_cancel, NULL },
+    { "byway_dns_callbacks.destroy", dns_destroy, NULL },
+    { "byway_proxy_selector_callbacks.select", proxy_select, NULL },
+    { "byway_proxy_selector_callbacks.connect_failed", proxy_failed, NULL },
+    { "byway_proxy_selector_callbacks.on_cancel", proxy_cancel, NULL },
+    { "byway_proxy_selector_callbacks.destroy", proxy_destroy, NULL },
+    { "byway_listener_callbacks.on_event", listener_event, NULL },
+    { "byway_listener_callbacks.destroy", listener_destroy, NULL },
     { "byway_router_callbacks.route", router_route, NULL },
     { "byway_router_callbacks.destroy", router_destroy, NULL },
     { "byway_invokers_callbacks.destroy", invokers_destroy, NULL },

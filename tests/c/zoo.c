@@ -103,6 +103,7 @@ static void *make_router(void)
     byway_router_callbacks set = BYWAY_ROUTER_CALLBACKS_INIT;
     char name[24];
     snprintf(name, sizeof name, "zoo-%d", number++);
+    zoo_fill("byway_router_callbacks", &set);
     set.route = keep_all;
     (void)byway_router_new(engine(), name, BYWAY_NUL, 0, 0, &set, &made, NULL);
     return made;
@@ -147,6 +148,177 @@ static void *make_text(void)
     return made;
 }
 
+static void *make_filter(void)
+{
+    byway_filter *made = NULL;
+    (void)byway_filter_new_public(&made, NULL);
+    return made;
+}
+
+static void *make_proxy(void)
+{
+    byway_proxy *made = NULL;
+    (void)byway_proxy_new(BYWAY_PROXY_HTTP, "192.0.2.80", BYWAY_NUL, 8080, &made, NULL);
+    return made;
+}
+
+/* A request that a callback of the zoo kept. */
+static byway_dns_request *kept_lookup;
+static byway_proxy_request *kept_select;
+
+static byway_status keep_lookup(void *user_data, byway_dns_request *request, const char *host, size_t len,
+                                const byway_call *call)
+{
+    (void)user_data;
+    (void)host;
+    (void)len;
+    (void)call;
+    kept_lookup = byway_dns_request_retain(request);
+    return BYWAY_PENDING;
+}
+
+static byway_status keep_select(void *user_data, byway_proxy_request *request, const char *uri, size_t len,
+                                const byway_call *call)
+{
+    (void)user_data;
+    (void)uri;
+    (void)len;
+    (void)call;
+    kept_select = byway_proxy_request_retain(request);
+    return BYWAY_PENDING;
+}
+
+static byway_status answer_lookup(void *user_data, byway_dns_request *request, const char *host, size_t len,
+                                  const byway_call *call)
+{
+    (void)user_data;
+    (void)host;
+    (void)len;
+    (void)call;
+    return byway_dns_request_add_text(request, "192.0.2.1 192.0.2.2", BYWAY_NUL, NULL);
+}
+
+static byway_status answer_select(void *user_data, byway_proxy_request *request, const char *uri, size_t len,
+                                  const byway_call *call)
+{
+    (void)user_data;
+    (void)uri;
+    (void)len;
+    (void)call;
+    return byway_proxy_request_add_direct(request);
+}
+
+static void on_event(void *user_data, const byway_event *event)
+{
+    (void)user_data;
+    (void)event;
+}
+
+static void *make_dns_with(byway_status (*lookup)(void *, byway_dns_request *, const char *, size_t, const byway_call *))
+{
+    byway_dns *made = NULL;
+    byway_dns_callbacks set = BYWAY_DNS_CALLBACKS_INIT;
+    zoo_fill("byway_dns_callbacks", &set);
+    set.lookup = lookup;
+    (void)byway_dns_new(engine(), &set, &made, NULL);
+    return made;
+}
+
+static void *make_dns(void)
+{
+    return make_dns_with(answer_lookup);
+}
+
+static void *make_proxy_selector(void)
+{
+    byway_proxy_selector *made = NULL;
+    (void)byway_proxy_selector_new_direct(engine(), &made, NULL);
+    return made;
+}
+
+static byway_address *address_with(byway_dns *dns, byway_proxy_selector *proxy_selector)
+{
+    byway_address *made = NULL;
+    byway_address_options options = BYWAY_ADDRESS_OPTIONS_INIT;
+    zoo_fill("byway_address_options", &options);
+    options.dns = dns;
+    options.proxy_selector = proxy_selector;
+    (void)byway_address_new(engine(), &options, &made, NULL);
+    byway_dns_release(dns);
+    byway_proxy_selector_release(proxy_selector);
+    return made;
+}
+
+static void *make_address(void)
+{
+    return address_with(make_dns(), NULL);
+}
+
+static void *make_route(void)
+{
+    byway_route *made = NULL;
+    byway_address *address = make_address();
+    byway_ip hop = { { 192, 0, 2, 7 }, 0, 4, { 0 } };
+    (void)byway_route_new(address, NULL, &hop, 443, &made, NULL);
+    byway_address_release(address);
+    return made;
+}
+
+static byway_selector *selector_of(byway_address *address)
+{
+    byway_selector *made = NULL;
+    (void)byway_selector_new(engine(), address, NULL, &made, NULL);
+    byway_address_release(address);
+    return made;
+}
+
+static void *make_selector(void)
+{
+    return selector_of(make_address());
+}
+
+static void *make_selection(void)
+{
+    byway_selection *made = NULL;
+    byway_selector *selector = make_selector();
+    (void)byway_selector_next(selector, 0, &made, NULL);
+    byway_selector_free(selector);
+    return made;
+}
+
+static void *make_dns_request(void)
+{
+    byway_selection *none = NULL;
+    byway_selector *selector = selector_of(address_with(make_dns_with(keep_lookup), NULL));
+    kept_lookup = NULL;
+    (void)byway_selector_poll_next(selector, &none, NULL);
+    byway_selection_free(none);
+    byway_selector_free(selector);
+    return kept_lookup;
+}
+
+static void *make_proxy_request(void)
+{
+    byway_proxy_selector_callbacks set = BYWAY_PROXY_SELECTOR_CALLBACKS_INIT;
+    byway_proxy_selector *chooser = NULL;
+    zoo_fill("byway_proxy_selector_callbacks", &set);
+    set.select = keep_select;
+    kept_select = NULL;
+    (void)byway_proxy_selector_new(engine(), &set, &chooser, NULL);
+    byway_selector_free(selector_of(address_with(make_dns(), chooser)));
+    return kept_select;
+}
+
+static void *make_listener(void)
+{
+    byway_listener *made = NULL;
+    byway_listener_callbacks set = BYWAY_LISTENER_CALLBACKS_INIT;
+    zoo_fill("byway_listener_callbacks", &set);
+    set.on_event = on_event;
+    (void)byway_engine_add_listener(engine(), &set, &made, NULL);
+    return made;
+}
+
 static const struct maker {
     const char *type;
     void *(*make)(void);
@@ -157,6 +329,17 @@ static const struct maker {
     MAKER(queue, make_queue, release),
     MAKER(error, make_error, free),
     MAKER(text, make_text, free),
+    MAKER(filter, make_filter, release),
+    MAKER(proxy, make_proxy, release),
+    MAKER(dns, make_dns, release),
+    MAKER(dns_request, make_dns_request, release),
+    MAKER(proxy_selector, make_proxy_selector, release),
+    MAKER(proxy_request, make_proxy_request, release),
+    MAKER(address, make_address, release),
+    MAKER(route, make_route, release),
+    MAKER(selector, make_selector, free),
+    MAKER(selection, make_selection, free),
+    MAKER(listener, make_listener, release),
     MAKER(invokers, make_invokers, release),
     MAKER(invokers_builder, make_invokers_builder, free),
     MAKER(invocation, make_invocation, free),
@@ -205,6 +388,20 @@ void zoo_fill(const char *name, void *structure)
         head->notify = notify;
     if (!strcmp(name, "byway_router_callbacks"))
         ((byway_router_callbacks *)structure)->route = keep_all;
+    if (!strcmp(name, "byway_dns_callbacks"))
+        ((byway_dns_callbacks *)structure)->lookup = answer_lookup;
+    if (!strcmp(name, "byway_proxy_selector_callbacks"))
+        ((byway_proxy_selector_callbacks *)structure)->select = answer_select;
+    if (!strcmp(name, "byway_listener_callbacks"))
+        ((byway_listener_callbacks *)structure)->on_event = on_event;
+    if (!strcmp(name, "byway_address_options")) {
+        ((byway_address_options *)structure)->host.data = "a.example";
+        ((byway_address_options *)structure)->host.len = BYWAY_NUL;
+        ((byway_address_options *)structure)->port = 443;
+        ((byway_address_options *)structure)->flags = BYWAY_ADDRESS_TLS;
+    }
+    if (!strcmp(name, "byway_ip"))
+        ((byway_ip *)structure)->family = 4;
 }
 
 void zoo_close(void)

@@ -69,6 +69,11 @@ class Writer:
             record = function.parameters[index - 1].type.removesuffix(" *")
             good = f"sizeof({record})" if record != "void" else "16"
             return (f"size_t {name} = {good};", name, ["0", "1", "SIZE_MAX", "65537"])
+        if struct in self.header.structs and self.header.structs[struct][0].name == "struct_size" \
+                and not function.name.endswith("_init"):
+            setup = (f"{kind} {name} = ({kind})room[{index}]; memset(room[{index}], 0, sizeof room[{index}]); "
+                     f"{name}->struct_size = sizeof *{name};")
+            return (setup, name, ["NULL", f"({name}->struct_size = 0, {name})", f"({name}->struct_size = 7, {name})"])
         if kind.endswith("*"):
             # Room for whatever is written: records, byte buffers, numbers.
             return (f"{kind} {name} = ({kind})room[{index}];", name, ["NULL"])
@@ -136,6 +141,10 @@ class Writer:
         first = function.parameters[0] if function.parameters else None
         own = first is not None and first.name == "self" and first.handle in self.header.opaque
         self_bads = len(arguments[0][2]) if own else 0
+        for i, p in enumerate(function.parameters):
+            if p.type.endswith("_callbacks *"):
+                # A set that cannot say how to end it is not owed its destroy.
+                self.line(f"    if (!a{i} || a{i}->struct_size < 24 || a{i}->struct_size > 65536) zoo_sets--;")
         # Everything that needs a statement comes before: hooks stand right around the one call.
         self.line("    BEFORE_CALL();")
         if is_status:

@@ -122,7 +122,8 @@ def read(path=ROOT / "include" / "byway.h"):
                 header.callbacks.setdefault(found.group(1), {})[pointer.group(2)] = " ".join(declaration.split())
             else:
                 parameter = _parameter(declaration)
-                fields.append(Field(parameter.type, parameter.name, _documentation(body, line.start())))
+                kind = "array" if "[" in declaration else parameter.type
+                fields.append(Field(kind, parameter.name, _documentation(body, line.start())))
         header.structs[found.group(1)] = fields
     for name, value in re.findall(r"^#define (BYWAY_\w+) (-?\d+|0x[0-9A-Fa-f]+)$", text, re.M):
         header.constants[name] = int(value, 0)
