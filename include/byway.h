@@ -2413,6 +2413,7 @@ byway_status byway_filter_new(const char *rules,
  * documentation, multicast or reserved ones, also not inside IPv4-mapped, NAT64 or 6to4 forms.
  *
  * Ownership: the caller owns one reference.
+ * Errors: `BYWAY_E_FORKED`.
  */
 BYWAY_API
 byway_status byway_filter_new_public(struct byway_filter **out,
@@ -2455,6 +2456,7 @@ byway_status byway_proxy_new(int32_t kind,
 /**
  * As `byway_proxy_new`, already resolved: this address is used and no other; `host` may be empty and is only text.
  *
+ * Ownership: the caller owns one reference.
  * Errors: as `byway_proxy_new`; `BYWAY_E_INVALID_IP`.
  */
 BYWAY_API
@@ -2517,6 +2519,7 @@ int32_t byway_proxy_equals(const struct byway_proxy *self,
  * `kind://host:port`, without credentials.
  *
  * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_BAD_HANDLE`.
  */
 BYWAY_API
 byway_status byway_proxy_text(const struct byway_proxy *self,
@@ -2550,6 +2553,7 @@ byway_status byway_dns_new(struct byway_engine *engine,
  * thread's answer, never waits for it.
  *
  * Ownership: the caller owns one reference.
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_dns_new_system(struct byway_engine *engine,
@@ -2681,6 +2685,7 @@ byway_status byway_proxy_selector_new(struct byway_engine *engine,
  * Makes the proxy selector that always says DIRECT. All of them are equal.
  *
  * Ownership: the caller owns one reference.
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_proxy_selector_new_direct(struct byway_engine *engine,
@@ -2847,6 +2852,7 @@ BYWAY_API uint64_t byway_address_hash(const struct byway_address *self);
  * Text for people: `scheme://host:port`, with the explicit proxy. Under `BYWAY_COMPAT_OKHTTP_5` and `_3` OkHttp's.
  *
  * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_BAD_HANDLE`.
  */
 BYWAY_API
 byway_status byway_address_text(const struct byway_address *self,
@@ -2922,6 +2928,7 @@ byway_status byway_route_socket_address(const struct byway_route *self,
  * The proxy it goes through; NULL for DIRECT.
  *
  * Ownership: the caller owns one reference of `*out`.
+ * Errors: `BYWAY_E_BAD_HANDLE`.
  */
 BYWAY_API
 byway_status byway_route_proxy(const struct byway_route *self,
@@ -2982,6 +2989,7 @@ BYWAY_API uint64_t byway_route_hash(const struct byway_route *self);
  * Text for people: `HOST[:PORT]`, then ` at IP:PORT` or ` via proxy IP:PORT`.
  *
  * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_BAD_HANDLE`.
  */
 BYWAY_API
 byway_status byway_route_text(const struct byway_route *self,
@@ -2992,6 +3000,8 @@ byway_status byway_route_text(const struct byway_route *self,
  * May a live connection made over `self` serve `wanted`, whose own routes are `wanted_routes`? The same address; or a
  * multiplexed connection whose certificate covers the host under the default verification, both DIRECT, and the very
  * same address and port. `*why_not` gets 0 when it may, else `BYWAY_NO_COALESCING_*`.
+ *
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_STRUCT_SIZE`.
  */
 BYWAY_API
 byway_status byway_route_coalesces(const struct byway_route *self,
@@ -3100,6 +3110,7 @@ byway_status byway_selector_next(struct byway_selector *self,
  * record on the selector's queue, also on cancel, free and shutdown; then call again. A further poll before that record
  * shares it.
  *
+ * Ownership: the caller owns the selection.
  * Errors: as `byway_selector_next`; `BYWAY_E_LIMIT` when the queue has no room for the record.
  */
 BYWAY_API
@@ -3238,6 +3249,8 @@ byway_status byway_engine_network_changed(struct byway_engine *self,
 
 /**
  * Sets who answers when a proxy selector passes (`BYWAY_PASS`); NULL takes it back: DIRECT. Retained.
+ *
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_engine_set_proxy_selector(struct byway_engine *self,
@@ -3259,6 +3272,7 @@ byway_status byway_engine_database_snapshot(struct byway_engine *self,
  * The route database as JSON, to be kept over a restart. Entries whose proxy has a user name are left out and counted.
  *
  * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_engine_database_export(struct byway_engine *self,

@@ -279,6 +279,7 @@ pub unsafe extern "C" fn byway_address_hash(self_: *const byway_address) -> u64 
 /// Text for people: `scheme://host:port`, with the explicit proxy. Under `BYWAY_COMPAT_OKHTTP_5` and `_3` OkHttp's.
 ///
 /// Ownership: the caller owns the text.
+/// Errors: `BYWAY_E_BAD_HANDLE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_address_text(
     self_: *const byway_address,

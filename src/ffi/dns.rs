@@ -189,6 +189,7 @@ pub unsafe extern "C" fn byway_dns_new(
 /// thread's answer, never waits for it.
 ///
 /// Ownership: the caller owns one reference.
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_dns_new_system(
     engine: *mut byway_engine,

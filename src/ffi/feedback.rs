@@ -337,6 +337,8 @@ pub unsafe extern "C" fn byway_engine_network_changed(
 }
 
 /// Sets who answers when a proxy selector passes (`BYWAY_PASS`); NULL takes it back: DIRECT. Retained.
+///
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_engine_set_proxy_selector(
     self_: *mut byway_engine,
@@ -401,6 +403,7 @@ const NO_ROUTE: byway_failed_route = byway_failed_route {
 /// The route database as JSON, to be kept over a restart. Entries whose proxy has a user name are left out and counted.
 ///
 /// Ownership: the caller owns the text.
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_engine_database_export(
     self_: *mut byway_engine,

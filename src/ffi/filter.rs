@@ -49,6 +49,7 @@ pub unsafe extern "C" fn byway_filter_new(
 /// documentation, multicast or reserved ones, also not inside IPv4-mapped, NAT64 or 6to4 forms.
 ///
 /// Ownership: the caller owns one reference.
+/// Errors: `BYWAY_E_FORKED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_filter_new_public(
     out: *mut *mut byway_filter,

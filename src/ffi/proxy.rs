@@ -87,6 +87,7 @@ fn make(spec: ProxySpec<'_>) -> Result<Arc<Proxy>, Fail> {
 
 /// As `byway_proxy_new`, already resolved: this address is used and no other; `host` may be empty and is only text.
 ///
+/// Ownership: the caller owns one reference.
 /// Errors: as `byway_proxy_new`; `BYWAY_E_INVALID_IP`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_proxy_new_resolved(
@@ -144,10 +145,10 @@ pub unsafe extern "C" fn byway_proxy_with_credentials(
 /// `BYWAY_PROXY_*`; DIRECT for NULL, -1 for what is not a live proxy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_proxy_kind(self_: *const byway_proxy) -> i32 {
-    if self_.is_null() {
-        return BYWAY_PROXY_DIRECT;
-    }
-    call_bare(-1, || Ok(handle::shared(self_, "self")?.0.kind() as i32))
+    call_bare(-1, || {
+        let proxy = handle::optional(self_, "self")?;
+        Ok(proxy.map_or(BYWAY_PROXY_DIRECT, |proxy| proxy.0.kind() as i32))
+    })
 }
 
 /// Canonical host, without brackets.
@@ -198,6 +199,7 @@ pub unsafe extern "C" fn byway_proxy_equals(self_: *const byway_proxy, other: *c
 /// `kind://host:port`, without credentials.
 ///
 /// Ownership: the caller owns the text.
+/// Errors: `BYWAY_E_BAD_HANDLE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_proxy_text(
     self_: *const byway_proxy,

@@ -184,6 +184,7 @@ fn hand_out(kind: Choosing) -> *mut byway_proxy_selector {
 /// Makes the proxy selector that always says DIRECT. All of them are equal.
 ///
 /// Ownership: the caller owns one reference.
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_proxy_selector_new_direct(
     engine: *mut byway_engine,

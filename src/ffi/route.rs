@@ -314,6 +314,7 @@ pub unsafe extern "C" fn byway_route_socket_address(
 /// The proxy it goes through; NULL for DIRECT.
 ///
 /// Ownership: the caller owns one reference of `*out`.
+/// Errors: `BYWAY_E_BAD_HANDLE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_route_proxy(
     self_: *const byway_route,
@@ -411,6 +412,7 @@ pub unsafe extern "C" fn byway_route_hash(self_: *const byway_route) -> u64 {
 /// Text for people: `HOST[:PORT]`, then ` at IP:PORT` or ` via proxy IP:PORT`.
 ///
 /// Ownership: the caller owns the text.
+/// Errors: `BYWAY_E_BAD_HANDLE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_route_text(
     self_: *const byway_route,
@@ -431,6 +433,8 @@ pub unsafe extern "C" fn byway_route_text(
 /// May a live connection made over `self` serve `wanted`, whose own routes are `wanted_routes`? The same address; or a
 /// multiplexed connection whose certificate covers the host under the default verification, both DIRECT, and the very
 /// same address and port. `*why_not` gets 0 when it may, else `BYWAY_NO_COALESCING_*`.
+///
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_STRUCT_SIZE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_route_coalesces(
     self_: *const byway_route,

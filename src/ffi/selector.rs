@@ -218,6 +218,7 @@ pub unsafe extern "C" fn byway_selector_next(
 /// record on the selector's queue, also on cancel, free and shutdown; then call again. A further poll before that record
 /// shares it.
 ///
+/// Ownership: the caller owns the selection.
 /// Errors: as `byway_selector_next`; `BYWAY_E_LIMIT` when the queue has no room for the record.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_selector_poll_next(
