@@ -62,6 +62,10 @@ impl Link {
         route: &R,
         hooks: &mut dyn Hooks<R>,
     ) -> Result<(Link, Progress), Failure> {
+        if hop.port() == 0 {
+            // A route without a destination: upstream's unresolved one.
+            return Err((Fault::BadAddress, 0));
+        }
         let socket = open(hop, options, route, hooks)?;
         let mut link = Link { socket, hop, fast_open, self_connects: 0 };
         match link.prepare(options, route, hooks).and_then(|()| link.connect()) {

@@ -14,13 +14,22 @@ impl<S: RouteSource> Operation<S> {
     /// # Errors
     /// `E_CONNECT` and the other endings of an operation, `E_CANCELED`, `E_TIMEOUT`, `E_FORKED`.
     pub fn run(&mut self, timeout_ms: Option<Millis>) -> Result<Connected<S::Route>> {
+        self.wait_until_ready(timeout_ms)?;
+        self.take()
+    }
+
+    /// As [`Operation::run`] without taking the socket.
+    ///
+    /// # Errors
+    /// As [`Operation::run`].
+    pub fn wait_until_ready(&mut self, timeout_ms: Option<Millis>) -> Result<()> {
         if let Some(limit) = timeout_ms {
             self.limit(limit);
         }
         let mut step = self.step_with(&[])?;
         loop {
             match step {
-                Step::Ready => return self.take(),
+                Step::Ready => return Ok(()),
                 Step::Ended(error) => return Err(error),
                 Step::Pending => {}
             }

@@ -36,6 +36,11 @@ macro_rules! faults {
                 match self { $( faults!(@pattern $name $(($number))?) => $text, )* }
             }
 
+            /// The name with a NUL behind it.
+            pub const fn c_name(self) -> &'static str {
+                match self { $( faults!(@pattern $name $(($number))?) => concat!($text, "\0"), )* }
+            }
+
             /// Whom it concerns.
             pub const fn blame(self) -> Blame {
                 match self { $( faults!(@pattern $name $(($number))?) => Blame::$blame, )* }

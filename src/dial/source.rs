@@ -60,6 +60,8 @@ pub enum Next {
     Done,
     /// No Selection could be made; counts as one failure, and the next call goes on.
     Failed(Error),
+    /// The source is over, and so is the operation: cancelled, shut down.
+    Ended(Error),
 }
 
 /// What is reported about a route.

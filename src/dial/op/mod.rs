@@ -24,6 +24,7 @@ use crate::sys::fork;
 use crate::sys::poller::{INNER, Poller, monotonic_ns};
 use crate::sys::socket::{PollFd, poll};
 use crate::sys::wake::Wake;
+use core::sync::atomic::{AtomicI32, Ordering};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -43,6 +44,8 @@ type LateAnswer = (u32, Option<String>);
 #[derive(Default)]
 pub(super) struct Shared {
     pub(super) wake: Wake,
+    /// Why it was cancelled, when that was not the caller's wish; 0 when it was.
+    stopped: AtomicI32,
     answers: Mutex<Vec<LateAnswer>>,
 }
 
@@ -53,6 +56,12 @@ pub struct Canceler(Arc<Shared>);
 impl Canceler {
     /// One atomic and at most one write; no lock, no allocation.
     pub fn cancel(&self) {
+        self.0.wake.raise(CANCEL);
+    }
+
+    /// As [`Canceler::cancel`]; the operation then ends with `status` instead of `E_CANCELED`.
+    pub fn stop(&self, status: Status) {
+        self.0.stopped.store(status.0, Ordering::SeqCst);
         self.0.wake.raise(CANCEL);
     }
 
@@ -71,6 +80,14 @@ impl Authenticator {
     pub fn answer(&self, attempt: u32, value: Option<String>) {
         self.0.answers.lock().unwrap_or_else(PoisonError::into_inner).push((attempt, value));
         self.0.wake.raise(ANSWER);
+    }
+
+    /// Takes the answer back that was given for an attempt, if there is one: for hooks that answer in place through
+    /// this same door.
+    pub fn take(&self, attempt: u32) -> Option<Option<String>> {
+        let mut held = self.0.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = held.iter().position(|(id, _)| *id == attempt)?;
+        Some(held.swap_remove(index).1)
     }
 }
 
@@ -150,6 +167,8 @@ pub struct Operation<S: RouteSource> {
     family_open: bool,
     generation: u64,
     state: State<S::Route>,
+    /// What ended it from outside, instead of a plain cancel.
+    ended_by: Option<Error>,
 }
 
 /// The failure of a descriptor that could not be watched.
@@ -181,7 +200,13 @@ impl<S: RouteSource> Operation<S> {
             family_open: false,
             generation: 0,
             state: State::Running,
+            ended_by: None,
         }
+    }
+
+    /// Sets the host's hooks; to be called before the first step.
+    pub fn set_hooks(&mut self, hooks: Box<dyn Hooks<S::Route> + Send>) {
+        self.hooks = hooks;
     }
 
     /// For cancelling from elsewhere.
@@ -552,6 +577,10 @@ impl<S: RouteSource> Operation<S> {
                 Next::Done => {
                     self.race.no_more_routes();
                     return;
+                }
+                Next::Ended(error) => {
+                    self.ended_by = Some(error);
+                    return self.race.cancel();
                 }
                 Next::Failed(error) => {
                     let now = self.now();

@@ -9,6 +9,7 @@ use crate::dial::options::TunnelRefusal;
 use crate::dial::race::{Ending, Millis, RaceUntil, Why};
 use crate::dial::source::{Report, RouteSource, Via};
 use crate::error::{Error, Result, Source, Status};
+use core::sync::atomic::Ordering;
 use std::os::fd::RawFd;
 
 impl<S: RouteSource> Operation<S> {
@@ -110,7 +111,13 @@ impl<S: RouteSource> Operation<S> {
                 self.state = State::Ended(self.with_causes(error));
             }
             Ending::Canceled => {
-                let error = Error::bare(Status::E_CANCELED).source(Source::Engine);
+                let error = self.ended_by.take().unwrap_or_else(|| {
+                    let status = match self.shared.stopped.load(Ordering::SeqCst) {
+                        0 => Status::E_CANCELED,
+                        status => Status(status),
+                    };
+                    Error::bare(status).source(Source::Engine)
+                });
                 self.state = State::Ended(self.with_causes(error));
             }
         }
