@@ -350,6 +350,20 @@ pub unsafe extern "C" fn byway_dial_run(
     })
 }
 
+fn entries(ready: *const byway_pollfd, count: usize) -> Result<Vec<PollEntry>, Fail> {
+    let ready = arguments::array(ready, count, "ready")?.iter();
+    let entry = |p: &byway_pollfd| PollEntry { id: p.id, reserved: 0, fd: p.fd, events: p.events, revents: p.revents };
+    Ok(ready.map(entry).collect())
+}
+
+fn stepped(step: Step) -> Result<Status, Fail> {
+    match step {
+        Step::Ready => Ok(Status::OK),
+        Step::Pending => Ok(Status::PENDING),
+        Step::Ended(error) => Err(error.into()),
+    }
+}
+
 /// Does what is due and never waits. `ready` is what `poll` said about the set of `byway_dial_pollset`; `(NULL, 0)` looks
 /// for itself. `BYWAY_OK`: a socket can be taken. `BYWAY_PENDING`: go on watching; no record comes to a queue, the
 /// descriptors say when.
@@ -363,24 +377,29 @@ pub unsafe extern "C" fn byway_dial_step(
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
+        let ready = entries(ready, count)?;
         let mut dial = handle::exclusive(self_, "self")?;
-        let ready = arguments::array(ready, count, "ready")?;
         let work = DialObject::work(&mut dial);
-        let step = match ready {
-            [] => work.step()?,
-            ready => {
-                let entries: Vec<PollEntry> = ready
-                    .iter()
-                    .map(|p| PollEntry { id: p.id, reserved: 0, fd: p.fd, events: p.events, revents: p.revents })
-                    .collect();
-                work.step_with(&entries)?
-            }
-        };
-        match step {
-            Step::Ready => Ok(Status::OK),
-            Step::Pending => Ok(Status::PENDING),
-            Step::Ended(error) => Err(error.into()),
-        }
+        stepped(if ready.is_empty() { work.step()? } else { work.step_with(&ready)? })
+    })
+}
+
+/// As `byway_dial_step` on a clock of the host's own, milliseconds since the first step, that never goes back; nothing is
+/// looked for. For tests and simulations: from here on the dial asks no other clock.
+///
+/// Errors: as `byway_dial_step`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_dial_step_at(
+    self_: *mut byway_dial,
+    now_ms: u64,
+    ready: *const byway_pollfd,
+    count: usize,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let ready = entries(ready, count)?;
+        let mut dial = handle::exclusive(self_, "self")?;
+        stepped(DialObject::work(&mut dial).step_at(now_ms, &ready)?)
     })
 }
 

@@ -8,9 +8,11 @@ use super::handle::{self, handle};
 use super::route::byway_route;
 use super::status::byway_status;
 use crate::dial::handshake::{Handshake, Protocol, Want};
+use crate::dial::socks::{Credentials, Host, Version};
 use crate::dial::{Fault, Via};
 use crate::engine::routing::dialing::leg;
 use crate::error::{Error, Source, Status};
+use crate::net::ProxyKind;
 use crate::net::compat::Compat;
 use core::ffi::{c_char, c_void};
 
@@ -92,6 +94,53 @@ pub unsafe extern "C" fn byway_handshake_new(
         let made = Handshake::new(protocol, leg.host, leg.port, leg.credentials, options.handshake);
         let dialogue = made.map_err(|fault| fault.error(0, &text))?;
         let mut object = HandshakeObject { dialogue, challenges: Vec::new(), route: text };
+        object.settle(Ok(()))?;
+        *out = handle::hand_out(object);
+        Ok(Status::OK)
+    })
+}
+
+/// As `byway_handshake_new` for a host that keeps proxies of its own: `kind` is `BYWAY_PROXY_*` but not DIRECT, the host
+/// a name or an address, also in brackets. `user` NULL = no credentials; they are copied and overwritten at the end.
+/// SOCKS5 and SOCKS5H do not differ here: a name is the proxy's to resolve, an address goes as one.
+///
+/// Errors: as `byway_handshake_new`; `BYWAY_E_ENUM`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_handshake_new_target(
+    kind: i32,
+    host: *const c_char,
+    host_len: usize,
+    port: i32,
+    user: *const c_char,
+    user_len: usize,
+    password: *const c_char,
+    password_len: usize,
+    options: *const byway_dial_options,
+    out: *mut *mut byway_handshake,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let out = arguments::out_handle(out, "out")?;
+        let protocol = match ProxyKind::from_number(kind) {
+            Some(ProxyKind::Http | ProxyKind::Https) => Protocol::Connect,
+            Some(ProxyKind::Socks4) => Protocol::Socks(Version::V4),
+            Some(ProxyKind::Socks4a) => Protocol::Socks(Version::V4a),
+            Some(ProxyKind::Socks5 | ProxyKind::Socks5h) => Protocol::Socks(Version::V5),
+            Some(ProxyKind::Direct) | None => return Err(Fail::Parameter(Status::E_ENUM, "kind")),
+        };
+        let text = arguments::text(host, host_len, "host")?;
+        let port =
+            u16::try_from(port).map_err(|_| Fail::Parameter(Status::E_INVALID_PORT, "port"))?;
+        let password = arguments::text(password, password_len, "password")?;
+        let credentials = match user.is_null() {
+            true => None,
+            false => Some(Credentials { user: arguments::text(user, user_len, "user")?, password }),
+        };
+        let (options, _) = options_of(options, Compat::Byway)?;
+        let made = Host::parse(text)
+            .and_then(|host| Handshake::new(protocol, host, port, credentials, options.handshake));
+        let dialogue = made.map_err(|fault| fault.error(0, text))?;
+        let mut object = HandshakeObject { dialogue, challenges: Vec::new(), route: text.to_owned() };
         object.settle(Ok(()))?;
         *out = handle::hand_out(object);
         Ok(Status::OK)

@@ -1,0 +1,48 @@
+/* Runs the cases of tests/vectors through the C boundary. One file a subject; each names the kinds it runs. */
+#ifndef CONFORM_H
+#define CONFORM_H
+
+#include "byway.h"
+#include <cjson/cJSON.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum outcome { PASS, FAIL, SKIP };
+
+/* Says why the case under way fails or is skipped. */
+enum outcome fails(const char *format, ...);
+enum outcome skips(const char *format, ...);
+
+struct kind {
+    const char *file, *kind;
+    enum outcome (*run)(const cJSON *one);
+};
+
+/* Ends with an entry whose file is NULL. */
+extern const struct kind dial_kinds[];
+
+static inline const cJSON *get(const cJSON *object, const char *name)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, name);
+}
+
+static inline const char *text_of(const cJSON *object, const char *name, const char *otherwise)
+{
+    const cJSON *value = get(object, name);
+    return cJSON_IsString(value) ? value->valuestring : otherwise;
+}
+
+static inline double number_of(const cJSON *object, const char *name, double otherwise)
+{
+    const cJSON *value = get(object, name);
+    return cJSON_IsNumber(value) ? value->valuedouble : otherwise;
+}
+
+static inline int flag_of(const cJSON *object, const char *name)
+{
+    return cJSON_IsTrue(get(object, name));
+}
+
+#endif
