@@ -320,6 +320,227 @@
 #define BYWAY_EXPLAIN_TEXT 1
 
 /**
+ * No limit, or no pause: for the millisecond fields and `max_in_flight` of `byway_dial_options`.
+ */
+#define BYWAY_DIAL_NONE UINT32_MAX
+
+/**
+ * Start routes of the next Selection while the present one still has attempts in flight. Off: a slow proxy must not get
+ * a DIRECT connection racing beside it.
+ */
+#define BYWAY_DIAL_ACROSS_SELECTIONS 1
+
+/**
+ * A proxy that refuses the tunnel is walked round by the next route. Off: the refusal ends the dial.
+ */
+#define BYWAY_DIAL_NEXT_ON_REFUSAL 2
+
+/**
+ * Queue events, see `byway_dial_next_event`.
+ */
+#define BYWAY_DIAL_EVENTS 4
+
+/**
+ * SOCKS5: refuse a non-zero reserved byte and a password answer of another version than 1.
+ */
+#define BYWAY_DIAL_SOCKS_STRICT 8
+
+/**
+ * SOCKS5: send everything at once and read the answers afterwards.
+ */
+#define BYWAY_DIAL_SOCKS_OPTIMISTIC 16
+
+/**
+ * SOCKS5: never offer "no authentication".
+ */
+#define BYWAY_DIAL_SOCKS_REQUIRE_AUTH 32
+
+/**
+ * CONNECT: only status 200 opens the tunnel, not every 2xx.
+ */
+#define BYWAY_DIAL_STRICT_200 64
+
+/**
+ * CONNECT: data right behind the answer's head is an error.
+ */
+#define BYWAY_DIAL_REJECT_EARLY_DATA 128
+
+/**
+ * CONNECT: wait for a challenge before the proxy's own user and password are sent.
+ */
+#define BYWAY_DIAL_NO_PREEMPTIVE_AUTH 256
+
+/**
+ * CONNECT: ask `proxy_auth` before the first request, with no challenge.
+ */
+#define BYWAY_DIAL_ASK_FIRST 512
+
+/**
+ * CONNECT: send credentials again that the proxy has refused, up to `max_tunnel_attempts`.
+ */
+#define BYWAY_DIAL_REPEAT_CREDENTIALS 1024
+
+/**
+ * Hand the socket over in blocking mode.
+ */
+#define BYWAY_DIAL_BLOCKING_SOCKET 2048
+
+/**
+ * Leave Nagle's algorithm on.
+ */
+#define BYWAY_DIAL_NO_NODELAY 4096
+
+/**
+ * Multipath TCP where the kernel has it, else plain TCP.
+ */
+#define BYWAY_DIAL_MPTCP 8192
+
+/**
+ * TCP Fast Open; used only for a single DIRECT route, because with it `connect` succeeds although nobody listens.
+ */
+#define BYWAY_DIAL_FAST_OPEN 16384
+
+/**
+ * At the limit of attempts in flight the oldest is dropped, without blame.
+ */
+#define BYWAY_CAP_DROP_OLDEST 0
+
+/**
+ * At the limit of attempts in flight the next one waits.
+ */
+#define BYWAY_CAP_WAIT 1
+
+/**
+ * A failure changes nothing while others are in flight; alone, the next attempt starts at once.
+ */
+#define BYWAY_ON_FAILURE_WHEN_IDLE 0
+
+/**
+ * A failure starts the next attempt at once, 10 ms after the last start at the earliest.
+ */
+#define BYWAY_ON_FAILURE_IMMEDIATE 1
+
+/**
+ * As immediate, but only when the newest attempt failed.
+ */
+#define BYWAY_ON_FAILURE_LATEST 2
+
+/**
+ * The first TCP connection wins; a proxy handshake follows alone, and when it fails the race goes on.
+ */
+#define BYWAY_RACE_UNTIL_TCP 0
+
+/**
+ * The first finished proxy handshake wins.
+ */
+#define BYWAY_RACE_UNTIL_READY 1
+
+/**
+ * The host confirms the winner, usually after TLS; until then the race goes on beside it.
+ */
+#define BYWAY_RACE_UNTIL_HOST 2
+
+/**
+ * TLS to the proxy must be run first, then a `byway_handshake`, then `byway_dial_confirm`.
+ */
+#define BYWAY_CONNECTED_NEEDS_PROXY_TLS 1
+
+/**
+ * The race goes on until `byway_dial_confirm`.
+ */
+#define BYWAY_CONNECTED_PROVISIONAL 2
+
+/**
+ * A connect was started.
+ */
+#define BYWAY_DIAL_EVENT_START 1
+
+/**
+ * TCP stands, the proxy dialogue begins.
+ */
+#define BYWAY_DIAL_EVENT_HANDSHAKE 2
+
+/**
+ * The descriptor is about to be closed: forget it now.
+ */
+#define BYWAY_DIAL_EVENT_FD_CLOSING 3
+
+/**
+ * It failed.
+ */
+#define BYWAY_DIAL_EVENT_FAILED 4
+
+/**
+ * It ended without blame: another one won, the host cancelled, time ran out.
+ */
+#define BYWAY_DIAL_EVENT_CANCELED 5
+
+/**
+ * `proxy_auth` said that credentials come later.
+ */
+#define BYWAY_DIAL_EVENT_CREDENTIALS 6
+
+/**
+ * A socket may be taken while the race goes on.
+ */
+#define BYWAY_DIAL_EVENT_OFFER 7
+
+/**
+ * It won.
+ */
+#define BYWAY_DIAL_EVENT_WON 8
+
+/**
+ * The host's TLS failed for another reason than a certificate: the route is put behind the others.
+ */
+#define BYWAY_RESUME_TLS 0
+
+/**
+ * The certificate was not accepted: nobody is to blame for it.
+ */
+#define BYWAY_RESUME_CERTIFICATE 1
+
+/**
+ * The connection was closed or broke.
+ */
+#define BYWAY_RESUME_CLOSED 2
+
+/**
+ * Write `byway_handshake_output`, then say so with `byway_handshake_sent`.
+ */
+#define BYWAY_HANDSHAKE_WRITE 1
+
+/**
+ * Read at most `*limit` bytes and feed them: all of them belong to the dialogue.
+ */
+#define BYWAY_HANDSHAKE_READ 2
+
+/**
+ * Feed what is there; `*consumed` says how much belongs to the dialogue, the rest is tunnel data. Over a socket, peek.
+ */
+#define BYWAY_HANDSHAKE_PEEK 3
+
+/**
+ * Credentials are asked for: `byway_handshake_challenges`, `byway_handshake_answer`.
+ */
+#define BYWAY_HANDSHAKE_CREDENTIALS 4
+
+/**
+ * A new connection to the same hop is needed, then `byway_handshake_reconnected`.
+ */
+#define BYWAY_HANDSHAKE_RECONNECT 5
+
+/**
+ * The tunnel stands.
+ */
+#define BYWAY_HANDSHAKE_DONE 6
+
+/**
+ * It is over; the call that ended it said why.
+ */
+#define BYWAY_HANDSHAKE_FAILED 7
+
+/**
  * The proxies for an address are being looked for; `subject` is the URI.
  */
 #define BYWAY_EVENT_PROXY_SELECT_START 0
@@ -765,6 +986,16 @@ typedef struct byway_chain byway_chain;
 typedef struct byway_choice byway_choice;
 
 /**
+ * One operation: races the routes of a Selection, speaks to proxies, reports what happens to the engine, and hands one
+ * connected socket to the host. Exclusive. Driven by the host's event loop (`byway_dial_fd`, or `byway_dial_pollset` and
+ * `byway_dial_deadline_ms`, and `byway_dial_step`), or by `byway_dial_run`.
+ *
+ * All host code (resolver, proxy selector, hooks, listeners) runs on the thread that steps; a resolver that answers in
+ * place delays the race by its own length.
+ */
+typedef struct byway_dial byway_dial;
+
+/**
  * Who resolves names. Shared.
  */
 typedef struct byway_dns byway_dns;
@@ -791,6 +1022,12 @@ typedef struct byway_error byway_error;
  * forgery. A value.
  */
 typedef struct byway_filter byway_filter;
+
+/**
+ * A SOCKS or CONNECT dialogue, bytes in and bytes out, without a socket: for TLS to the proxy, io_uring, tests.
+ * Exclusive.
+ */
+typedef struct byway_handshake byway_handshake;
 
 /**
  * One call to be routed: method, parameter types, arguments, attachments. Made once per thread and filled anew for
@@ -1324,6 +1561,299 @@ typedef struct byway_selector_options {
      */
     uint32_t reserved;
 } byway_selector_options;
+
+/**
+ * A header for the proxy alone.
+ */
+typedef struct byway_header {
+    /**
+     * A token, for example `Proxy-Trace`.
+     */
+    struct byway_str name;
+    /**
+     * One line.
+     */
+    struct byway_str value;
+} byway_header;
+
+/**
+ * What a dial is made with. Start from `BYWAY_DIAL_OPTIONS_INIT` or `byway_dial_options_init`. In every number 0 means
+ * the default that is named with it.
+ */
+typedef struct byway_dial_options {
+    /**
+     * `sizeof(byway_dial_options)`.
+     */
+    size_t struct_size;
+    /**
+     * The host's own number, echoed in events and calls.
+     */
+    uint64_t tag;
+    /**
+     * `BYWAY_DIAL_*`.
+     */
+    uint32_t flags;
+    /**
+     * Pause between starts while something is in flight, milliseconds, 10 to 2000; 250.
+     */
+    uint32_t attempt_delay_ms;
+    /**
+     * How long an answer of the other family waits for the preferred one; 50.
+     */
+    uint32_t resolution_delay_ms;
+    /**
+     * Limit of one TCP connect; 10 000.
+     */
+    uint32_t attempt_timeout_ms;
+    /**
+     * Limit of one proxy handshake; 30 000.
+     */
+    uint32_t ready_timeout_ms;
+    /**
+     * Limit of everything, from the first step; none.
+     */
+    uint32_t overall_timeout_ms;
+    /**
+     * Pause granted to an attempt whose TCP is up; the attempt delay.
+     */
+    uint32_t ready_extend_ms;
+    /**
+     * Attempts in flight at once; 6.
+     */
+    uint32_t max_in_flight;
+    /**
+     * `BYWAY_CAP_*`.
+     */
+    int32_t cap_policy;
+    /**
+     * `BYWAY_ON_FAILURE_*`.
+     */
+    int32_t on_failure;
+    /**
+     * `BYWAY_RACE_UNTIL_*`.
+     */
+    int32_t race_until;
+    /**
+     * `BYWAY_FIRST_FAMILY_*`.
+     */
+    int32_t first_family;
+    /**
+     * Addresses of the preferred family before the first of the other; 1.
+     */
+    uint32_t first_family_count;
+    /**
+     * Most CONNECT requests for one route, over kept and new connections; 21.
+     */
+    uint32_t max_tunnel_attempts;
+    /**
+     * Longest line of a CONNECT answer in bytes; 16 KiB.
+     */
+    uint32_t max_line;
+    /**
+     * Longest head of a CONNECT answer in bytes, interim answers included; 256 KiB.
+     */
+    uint32_t max_header;
+    /**
+     * Longest body of a 407 that is read to keep the connection, bytes; 64 KiB.
+     */
+    uint32_t max_drain;
+    /**
+     * Seconds of silence before keep-alive probes, and between them; off.
+     */
+    uint32_t keepalive_s;
+    /**
+     * `TCP_USER_TIMEOUT` in milliseconds; the system's.
+     */
+    uint32_t user_timeout_ms;
+    /**
+     * `SO_MARK`; none. Needs CAP_NET_ADMIN.
+     */
+    uint32_t mark;
+    /**
+     * Source address of IPv4 attempts, as text; none.
+     */
+    struct byway_str source_v4;
+    /**
+     * Source address of IPv6 attempts, as text; none.
+     */
+    struct byway_str source_v6;
+    /**
+     * Network device (`SO_BINDTODEVICE`); none.
+     */
+    struct byway_str device;
+    /**
+     * `User-Agent` of CONNECT; `(NULL, 0)` is `byway/VERSION`, an empty text none.
+     */
+    struct byway_str user_agent;
+    /**
+     * Further headers of CONNECT; they never reach the target.
+     */
+    const struct byway_header *headers;
+    /**
+     * Their number.
+     */
+    size_t header_count;
+} byway_dial_options;
+
+/**
+ * Host code a dial calls on the thread that steps it. Every function may be NULL: built in.
+ */
+typedef struct byway_dial_callbacks {
+    /**
+     * `sizeof(byway_dial_callbacks)`.
+     */
+    size_t struct_size;
+    /**
+     * First argument of every function.
+     */
+    void *user_data;
+    /**
+     * Runs once when the set is no longer in use. May be NULL.
+     */
+    byway_destroy destroy;
+    /**
+     * Opens a stream socket of this family and protocol, for example one that a VPN service protects. `BYWAY_PASS`:
+     * open it as usual. An error skips the route. byway makes the socket non-blocking.
+     */
+    byway_status (*open_socket)(void *user_data,
+                                int32_t family,
+                                int32_t protocol,
+                                const struct byway_route *route,
+                                int32_t *fd,
+                                const struct byway_call *call);
+    /**
+     * Sets further options before `connect(2)`. An error skips the route.
+     */
+    byway_status (*configure)(void *user_data,
+                              int32_t fd,
+                              const struct byway_route *route,
+                              const struct byway_call *call);
+    /**
+     * Closes a socket. `BYWAY_PASS`: close it as usual.
+     */
+    byway_status (*close_socket)(void *user_data, int32_t fd, const struct byway_call *call);
+    /**
+     * Credentials for the challenges of an HTTP proxy (values of `Proxy-Authenticate`; none before the first request).
+     * `BYWAY_OK`: `byway_dial_authenticate` was called with them. `BYWAY_PENDING`: it will be, from any thread; the
+     * attempt waits, the race goes on. `BYWAY_PASS` or an error: there are none, the attempt ends.
+     */
+    byway_status (*proxy_auth)(void *user_data,
+                               struct byway_dial *dial,
+                               uint32_t attempt,
+                               const struct byway_route *route,
+                               const struct byway_str *challenges,
+                               size_t count,
+                               const struct byway_call *call);
+} byway_dial_callbacks;
+
+/**
+ * A connected socket.
+ */
+typedef struct byway_connected {
+    /**
+     * The socket; the host's own from now on. -1 when there is none.
+     */
+    int32_t fd;
+    /**
+     * Number of the attempt, for `byway_dial_confirm` and `byway_dial_resume`.
+     */
+    uint32_t attempt;
+    /**
+     * The route it leads over. The caller owns one reference.
+     */
+    struct byway_route *route;
+    /**
+     * `BYWAY_CONNECTED_*`.
+     */
+    uint32_t flags;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+} byway_connected;
+
+/**
+ * One descriptor to watch.
+ */
+typedef struct byway_pollfd {
+    /**
+     * Number of the attempt, 0 for wake-ups. A descriptor's number may come back for another attempt within one step:
+     * compare these.
+     */
+    uint32_t id;
+    /**
+     * The descriptor.
+     */
+    int32_t fd;
+    /**
+     * `POLLIN`, `POLLOUT`.
+     */
+    int16_t events;
+    /**
+     * What `poll` said.
+     */
+    int16_t revents;
+} byway_pollfd;
+
+/**
+ * Something that happened, for hosts that keep state per descriptor.
+ */
+typedef struct byway_dial_event {
+    /**
+     * `BYWAY_DIAL_EVENT_*`.
+     */
+    int32_t kind;
+    /**
+     * Number of the attempt.
+     */
+    uint32_t attempt;
+    /**
+     * Its descriptor, -1 when it has none.
+     */
+    int32_t fd;
+    /**
+     * Why, for failures.
+     */
+    byway_status status;
+    /**
+     * Milliseconds since the first step.
+     */
+    int64_t at_ms;
+} byway_dial_event;
+
+/**
+ * One failed attempt.
+ */
+typedef struct byway_dial_failure {
+    /**
+     * Number of the attempt; 0 when no Selection could be made.
+     */
+    uint32_t attempt;
+    /**
+     * What to branch on.
+     */
+    byway_status status;
+    /**
+     * The system's number, 0 for none.
+     */
+    int32_t os_errno;
+    /**
+     * The number the proxy sent: a SOCKS code, an HTTP status; 0 for none.
+     */
+    int32_t number;
+    /**
+     * Begin, milliseconds since the first step.
+     */
+    int64_t start_ms;
+    /**
+     * End.
+     */
+    int64_t end_ms;
+    /**
+     * Fixed name, for example `REFUSED` or `CONNECT_STATUS`. Static.
+     */
+    struct byway_str name;
+} byway_dial_failure;
 
 /**
  * One event. What does not belong to its kind is empty. Everything is borrowed until the callback returns;
@@ -3180,6 +3710,357 @@ BYWAY_API
 void byway_selector_free(struct byway_selector *self);
 
 /**
+ * Sets every option to its default.
+ */
+BYWAY_API void byway_dial_options_init(struct byway_dial_options *options);
+
+/**
+ * Makes a dial over the routes of a selector, Selection after Selection. Nothing happens before the first step.
+ * `options` and `callbacks` may be NULL.
+ *
+ * Ownership: the caller owns the dial. The selector stays the caller's and belongs to the dial until that is freed:
+ * other calls on it answer `BYWAY_E_BUSY`; cancelling or freeing it ends the dial.
+ * Errors: `BYWAY_E_BUSY` for a selector in use, `BYWAY_E_ENUM`, `BYWAY_E_ARGUMENT`, `BYWAY_E_INVALID_IP`,
+ * `BYWAY_E_SHUTDOWN`.
+ */
+BYWAY_API
+byway_status byway_dial_new(struct byway_engine *engine,
+                            struct byway_selector *selector,
+                            const struct byway_dial_options *options,
+                            const struct byway_dial_callbacks *callbacks,
+                            struct byway_dial **out,
+                            struct byway_error **err);
+
+/**
+ * Makes a dial over the routes of one Selection that are still before its cursor. Otherwise as `byway_dial_new`.
+ *
+ * Ownership: the caller owns the dial; the selection is not needed any more.
+ */
+BYWAY_API
+byway_status byway_dial_new_selection(struct byway_engine *engine,
+                                      struct byway_selection *selection,
+                                      const struct byway_dial_options *options,
+                                      const struct byway_dial_callbacks *callbacks,
+                                      struct byway_dial **out,
+                                      struct byway_error **err);
+
+/**
+ * Makes a dial over routes the host has kept, in this order. Otherwise as `byway_dial_new`.
+ *
+ * Ownership: the caller owns the dial; the routes are retained.
+ */
+BYWAY_API
+byway_status byway_dial_new_routes(struct byway_engine *engine,
+                                   const struct byway_route *const *routes,
+                                   size_t count,
+                                   const struct byway_dial_options *options,
+                                   const struct byway_dial_callbacks *callbacks,
+                                   struct byway_dial **out,
+                                   struct byway_error **err);
+
+/**
+ * Drives the dial on this thread until a socket is ready, and takes it, or until nothing is left. When `timeout_ms` has
+ * passed the dial ends with `BYWAY_E_TIMEOUT`; 0 does what can be done without waiting and may answer `BYWAY_PENDING`;
+ * negative is the engine's default. Only this dial's host code runs meanwhile.
+ *
+ * Ownership: socket and route in `*out` are the caller's.
+ * Errors: `BYWAY_E_CONNECT` with every failed attempt as a cause; `BYWAY_E_PROXY_REFUSED` and `BYWAY_E_PROXY_AUTH` when
+ * a proxy's answer ended the dial; `BYWAY_E_LOCAL` when this machine could make no attempt; `BYWAY_E_NO_ROUTE`,
+ * `BYWAY_E_TIMEOUT`, `BYWAY_E_CANCELED`, `BYWAY_E_SHUTDOWN`; `BYWAY_E_WOULD_DEADLOCK` on an event loop's thread when it
+ * would have to wait.
+ */
+BYWAY_API
+byway_status byway_dial_run(struct byway_dial *self,
+                            int64_t timeout_ms,
+                            struct byway_connected *out,
+                            struct byway_error **err);
+
+/**
+ * Does what is due and never waits. `ready` is what `poll` said about the set of `byway_dial_pollset`; `(NULL, 0)` looks
+ * for itself. `BYWAY_OK`: a socket can be taken. `BYWAY_PENDING`: go on watching; no record comes to a queue, the
+ * descriptors say when.
+ *
+ * Errors: as `byway_dial_run` when it is over without a socket.
+ */
+BYWAY_API
+byway_status byway_dial_step(struct byway_dial *self,
+                             const struct byway_pollfd *ready,
+                             size_t count,
+                             struct byway_error **err);
+
+/**
+ * As `byway_dial_step` on a clock of the host's own, milliseconds since the first step, that never goes back; nothing is
+ * looked for. For tests and simulations: from here on the dial asks no other clock.
+ *
+ * Errors: as `byway_dial_step`.
+ */
+BYWAY_API
+byway_status byway_dial_step_at(struct byway_dial *self,
+                                uint64_t now_ms,
+                                const struct byway_pollfd *ready,
+                                size_t count,
+                                struct byway_error **err);
+
+/**
+ * One descriptor for everything: readable when a step is due or a socket can be taken. The same for the dial's whole
+ * life. Linux.
+ *
+ * Ownership: the dial closes it.
+ * Errors: `BYWAY_E_LOCAL` when it cannot be made.
+ */
+BYWAY_API
+byway_status byway_dial_fd(struct byway_dial *self,
+                           int32_t *out,
+                           struct byway_error **err);
+
+/**
+ * Milliseconds until a step is due, rounded up: 0 = now, -1 = not before a descriptor says so.
+ *
+ * Errors: `BYWAY_E_NULL`, `BYWAY_E_BUSY`.
+ */
+BYWAY_API byway_status byway_dial_deadline_ms(struct byway_dial *self, int64_t *out);
+
+/**
+ * Every descriptor to watch now, the one for wake-ups among them: writes up to `cap` entries of `stride` bytes, `*total`
+ * gets their number. `*generation`, which may be NULL, changes with the set.
+ *
+ * Errors: `BYWAY_E_LOCAL` when the descriptor for wake-ups cannot be made.
+ */
+BYWAY_API
+byway_status byway_dial_pollset(struct byway_dial *self,
+                                struct byway_pollfd *out,
+                                size_t stride,
+                                size_t cap,
+                                size_t *total,
+                                uint64_t *generation,
+                                struct byway_error **err);
+
+/**
+ * The oldest event not fetched yet. None are kept without `BYWAY_DIAL_EVENTS`.
+ *
+ * Errors: `BYWAY_DONE` when there is none.
+ */
+BYWAY_API
+byway_status byway_dial_next_event(struct byway_dial *self,
+                                   struct byway_dial_event *out);
+
+/**
+ * Moves the connected socket out, once. Of a provisional one the race goes on.
+ *
+ * Ownership: socket and route in `*out` are the caller's.
+ * Errors: `BYWAY_E_STATE` when there is none or it was taken; as `byway_dial_run` when the dial has failed.
+ */
+BYWAY_API
+byway_status byway_dial_take(struct byway_dial *self,
+                             struct byway_connected *out,
+                             struct byway_error **err);
+
+/**
+ * The host is content with this attempt's socket, usually after TLS: ends a race that waits for it
+ * (`BYWAY_RACE_UNTIL_HOST`), and reports a route through a proxy behind TLS as connected.
+ *
+ * Errors: `BYWAY_E_STATE` when this attempt is not on offer and has not won.
+ */
+BYWAY_API
+byway_status byway_dial_confirm(struct byway_dial *self,
+                                uint32_t attempt,
+                                struct byway_error **err);
+
+/**
+ * The host could not use this attempt's socket, for the reason `BYWAY_RESUME_*`: go on. First `follow_up` if it is not
+ * NULL, then the routes that lost, each with a fresh attempt, then those never tried. A socket that was taken stays the
+ * host's, one that was not is closed.
+ *
+ * Errors: `BYWAY_E_STATE` when this attempt is not on offer and has not won, `BYWAY_E_ENUM`.
+ */
+BYWAY_API
+byway_status byway_dial_resume(struct byway_dial *self,
+                               uint32_t attempt,
+                               int32_t reason,
+                               const struct byway_route *follow_up,
+                               struct byway_error **err);
+
+/**
+ * Credentials that `proxy_auth` promised: the whole value of `Proxy-Authorization`, for example `Basic dTpw`.
+ * `(NULL, 0)` = there are none, the attempt ends. Sent to this proxy alone.
+ *
+ * Threads: any, at any time, also from inside `proxy_auth`.
+ * Errors: `BYWAY_E_ARGUMENT` for a value that must not stand in a header. An attempt that is over ignores it.
+ */
+BYWAY_API
+byway_status byway_dial_authenticate(struct byway_dial *self,
+                                     uint32_t attempt,
+                                     const char *value,
+                                     size_t len);
+
+/**
+ * Cancels for good: a running or later call ends with `BYWAY_E_CANCELED`, and the descriptor becomes readable. A socket
+ * that was taken stays the host's.
+ *
+ * Threads: any, at any time, also from a signal handler.
+ */
+BYWAY_API
+byway_status byway_dial_cancel(struct byway_dial *self);
+
+/**
+ * The failed attempts so far, in the order in which they failed: writes up to `cap` records of `stride` bytes, `*total`
+ * gets their number.
+ *
+ * Ownership: `name` is static.
+ */
+BYWAY_API
+byway_status byway_dial_failures(struct byway_dial *self,
+                                 struct byway_dial_failure *out,
+                                 size_t stride,
+                                 size_t cap,
+                                 size_t *total);
+
+/**
+ * The route of the failed attempt at this position of `byway_dial_failures`.
+ *
+ * Ownership: the caller owns one reference.
+ * Errors: `BYWAY_DONE` past the end, and when no Selection could be made.
+ */
+BYWAY_API
+byway_status byway_dial_failure_route(struct byway_dial *self,
+                                      size_t index,
+                                      struct byway_route **out);
+
+/**
+ * The waterfall: which attempt started when, which one won, why the others ended. `format` is `BYWAY_EXPLAIN_*`. Shows
+ * no credentials.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_ENUM`, `BYWAY_E_BUSY`.
+ */
+BYWAY_API
+byway_status byway_dial_explain(struct byway_dial *self,
+                                int32_t format,
+                                struct byway_text **out,
+                                struct byway_error **err);
+
+/**
+ * Ends a dial, at any time: a running call ends with `BYWAY_E_CANCELED` and frees it. Every socket that was not taken is
+ * closed; the selector is the caller's again. NULL is fine.
+ */
+BYWAY_API
+void byway_dial_free(struct byway_dial *self);
+
+/**
+ * Makes the dialogue a route needs. Of `options`, which may be NULL, what concerns CONNECT and SOCKS counts.
+ *
+ * Ownership: the caller owns it; the route is not needed any more.
+ * Errors: `BYWAY_E_ARGUMENT` for a route that needs no dialogue; `BYWAY_E_INVALID_HOST`, `BYWAY_E_INVALID_PORT`,
+ * `BYWAY_E_INVALID_PROXY` for what cannot be sent.
+ */
+BYWAY_API
+byway_status byway_handshake_new(const struct byway_route *route,
+                                 const struct byway_dial_options *options,
+                                 struct byway_handshake **out,
+                                 struct byway_error **err);
+
+/**
+ * As `byway_handshake_new` for a host that keeps proxies of its own: `kind` is `BYWAY_PROXY_*` but not DIRECT, the host
+ * a name or an address, also in brackets. `user` NULL = no credentials; they are copied and overwritten at the end.
+ * SOCKS5 and SOCKS5H do not differ here: a name is the proxy's to resolve, an address goes as one.
+ *
+ * Errors: as `byway_handshake_new`; `BYWAY_E_ENUM`.
+ */
+BYWAY_API
+byway_status byway_handshake_new_target(int32_t kind,
+                                        const char *host,
+                                        size_t host_len,
+                                        int32_t port,
+                                        const char *user,
+                                        size_t user_len,
+                                        const char *password,
+                                        size_t password_len,
+                                        const struct byway_dial_options *options,
+                                        struct byway_handshake **out,
+                                        struct byway_error **err);
+
+/**
+ * What is needed now, `BYWAY_HANDSHAKE_*`. `*limit`, which may be NULL, gets the number of bytes that may be read for
+ * `BYWAY_HANDSHAKE_READ`, else 0. 0 for what is not a live handshake.
+ */
+BYWAY_API
+int32_t byway_handshake_want(struct byway_handshake *self,
+                             size_t *limit);
+
+/**
+ * The bytes to write now; empty unless `byway_handshake_want` says so. They may contain credentials: to the proxy only.
+ *
+ * Ownership: borrowed, valid until the next call on `self`. Not text: no NUL follows.
+ */
+BYWAY_API
+byway_status byway_handshake_output(struct byway_handshake *self,
+                                    struct byway_str *out);
+
+/**
+ * The first `count` bytes of `byway_handshake_output` were written.
+ */
+BYWAY_API byway_status byway_handshake_sent(struct byway_handshake *self, size_t count);
+
+/**
+ * Takes bytes that arrived; `*consumed` gets how many belong to the dialogue. The rest is tunnel data and the host's.
+ *
+ * Errors: `BYWAY_E_PROXY_REFUSED`, `BYWAY_E_PROXY_AUTH`, `BYWAY_E_PROXY_PROTOCOL`: the dialogue is over.
+ */
+BYWAY_API
+byway_status byway_handshake_feed(struct byway_handshake *self,
+                                  const void *data,
+                                  size_t len,
+                                  size_t *consumed,
+                                  struct byway_error **err);
+
+/**
+ * The proxy closed. Harmless when the tunnel stands; a proxy that closes a kept connection before it answers is
+ * connected to once more.
+ *
+ * Errors: `BYWAY_E_CLOSED`, or what was known from the answer so far.
+ */
+BYWAY_API
+byway_status byway_handshake_eof(struct byway_handshake *self,
+                                 struct byway_error **err);
+
+/**
+ * One challenge of the proxy (a value of `Proxy-Authenticate`), by position.
+ *
+ * Ownership: borrowed, valid until the next call on `self` that changes it.
+ * Errors: `BYWAY_DONE` past the last.
+ */
+BYWAY_API
+byway_status byway_handshake_challenge_at(struct byway_handshake *self,
+                                          size_t index,
+                                          struct byway_str *out);
+
+/**
+ * Answers `BYWAY_HANDSHAKE_CREDENTIALS` with the whole value of `Proxy-Authorization`; `(NULL, 0)` = there are none.
+ *
+ * Errors: `BYWAY_E_PROXY_AUTH` when there are none or the proxy refused the same before, `BYWAY_E_STATE` when nobody
+ * asked.
+ */
+BYWAY_API
+byway_status byway_handshake_answer(struct byway_handshake *self,
+                                    const char *value,
+                                    size_t len,
+                                    struct byway_error **err);
+
+/**
+ * A new connection to the same hop stands (and TLS on it, for a proxy behind TLS).
+ *
+ * Errors: `BYWAY_E_STATE` when none was asked for.
+ */
+BYWAY_API
+byway_status byway_handshake_reconnected(struct byway_handshake *self,
+                                         struct byway_error **err);
+
+/**
+ * Ends a handshake; credentials it held are overwritten. NULL is fine.
+ */
+BYWAY_API void byway_handshake_free(struct byway_handshake *self);
+
+/**
  * Adds a listener to an engine. It hears of operations that begin after this call, at the latest.
  *
  * Ownership: the caller owns one reference; the last release removes the listener. `callbacks->destroy` runs when it is
@@ -4084,6 +4965,19 @@ BYWAY_API void byway_session_free(struct byway_session *self);
 #define BYWAY_CALL_RESULT_INIT \
     { sizeof(byway_call_result), /* ok */ 1, /* has_report */ 0, /* latency_ns */ -1, \
       /* report_time_ms */ 0, /* report_load */ 0.0, /* report_latency_ms */ 0.0 }
+#define BYWAY_DIAL_OPTIONS_INIT \
+    { sizeof(byway_dial_options), /* tag */ 0, /* flags */ 0, /* attempt_delay_ms */ 0, \
+      /* resolution_delay_ms */ 0, /* attempt_timeout_ms */ 0, /* ready_timeout_ms */ 0, \
+      /* overall_timeout_ms */ 0, /* ready_extend_ms */ 0, /* max_in_flight */ 0, \
+      /* cap_policy */ BYWAY_CAP_DROP_OLDEST, /* on_failure */ BYWAY_ON_FAILURE_WHEN_IDLE, \
+      /* race_until */ BYWAY_RACE_UNTIL_TCP, /* first_family */ BYWAY_FIRST_FAMILY_V6, \
+      /* first_family_count */ 0, /* max_tunnel_attempts */ 0, /* max_line */ 0, /* max_header */ 0, \
+      /* max_drain */ 0, /* keepalive_s */ 0, /* user_timeout_ms */ 0, /* mark */ 0, \
+      /* source_v4 */ { NULL, 0 }, /* source_v6 */ { NULL, 0 }, /* device */ { NULL, 0 }, \
+      /* user_agent */ { NULL, 0 }, /* headers */ NULL, /* header_count */ 0 }
+#define BYWAY_DIAL_CALLBACKS_INIT \
+    { sizeof(byway_dial_callbacks), /* user_data */ NULL, /* destroy */ NULL, /* open_socket */ NULL, \
+      /* configure */ NULL, /* close_socket */ NULL, /* proxy_auth */ NULL }
 
 #ifdef __cplusplus
 }  // extern "C"

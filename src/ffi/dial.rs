@@ -1,6 +1,7 @@
 //! `byway_dial`: from routes to a connected socket.
 
 use super::arguments;
+use super::arguments::byway_str;
 use super::callbacks::Set;
 use super::dial_hooks::{HostHooks, byway_dial_callbacks};
 use super::dial_options::{byway_dial_options, options_of};
@@ -12,14 +13,13 @@ use super::library::{Layout, layout};
 use super::route::{self, byway_route};
 use super::selection::byway_selection;
 use super::selector::{BYWAY_EXPLAIN_JSON, BYWAY_EXPLAIN_TEXT, SelectorObject, byway_selector};
-use super::arguments::byway_str;
 use super::status::byway_status;
 use super::text::{self, byway_text};
 use crate::dial::op::{EventKind, PollEntry};
 use crate::dial::{Authenticator, Canceler, Fault, NoHooks, Operation, Step};
 use crate::engine::Engine;
-use crate::engine::routing::dialing::{DialRoute, Lends, Origin, Routes, Stop};
-use crate::engine::routing::select::{Selecting, Side};
+use crate::engine::routes::dialing::{DialRoute, Lends, Origin, Routes, Stop};
+use crate::engine::routes::select::{Selecting, Side};
 use crate::error::{Error, Source, Status};
 use crate::sys::slab::Exclusive;
 use core::cell::UnsafeCell;
@@ -305,10 +305,16 @@ pub unsafe extern "C" fn byway_dial_new_routes(
 
 fn taken(work: &mut Operation<Routes>) -> Result<byway_connected, Fail> {
     let connected = work.take()?;
-    let flags = u32::from(connected.needs_proxy_tls) * BYWAY_CONNECTED_NEEDS_PROXY_TLS
-        | u32::from(connected.provisional) * BYWAY_CONNECTED_PROVISIONAL;
+    let flags = (u32::from(connected.needs_proxy_tls) * BYWAY_CONNECTED_NEEDS_PROXY_TLS)
+        | (u32::from(connected.provisional) * BYWAY_CONNECTED_PROVISIONAL);
     let route = route::hand_out(connected.route.route, connected.route.source);
-    Ok(byway_connected { fd: connected.socket.into_raw_fd(), attempt: connected.attempt, route, flags, reserved: 0 })
+    Ok(byway_connected {
+        fd: connected.socket.into_raw_fd(),
+        attempt: connected.attempt,
+        route,
+        flags,
+        reserved: 0,
+    })
 }
 
 /// Drives the dial on this thread until a socket is ready, and takes it, or until nothing is left. When `timeout_ms` has
@@ -352,7 +358,13 @@ pub unsafe extern "C" fn byway_dial_run(
 
 fn entries(ready: *const byway_pollfd, count: usize) -> Result<Vec<PollEntry>, Fail> {
     let ready = arguments::array(ready, count, "ready")?.iter();
-    let entry = |p: &byway_pollfd| PollEntry { id: p.id, reserved: 0, fd: p.fd, events: p.events, revents: p.revents };
+    let entry = |p: &byway_pollfd| PollEntry {
+        id: p.id,
+        reserved: 0,
+        fd: p.fd,
+        events: p.events,
+        revents: p.revents,
+    };
     Ok(ready.map(entry).collect())
 }
 
@@ -470,7 +482,10 @@ pub unsafe extern "C" fn byway_dial_pollset(
 ///
 /// Errors: `BYWAY_DONE` when there is none.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn byway_dial_next_event(self_: *mut byway_dial, out: *mut byway_dial_event) -> byway_status {
+pub unsafe extern "C" fn byway_dial_next_event(
+    self_: *mut byway_dial,
+    out: *mut byway_dial_event,
+) -> byway_status {
     call_quiet(|| {
         let empty = byway_dial_event { kind: 0, attempt: 0, fd: -1, status: 0, at_ms: 0 };
         let out = arguments::out(out, empty, "out")?;

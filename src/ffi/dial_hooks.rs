@@ -10,7 +10,7 @@ use super::route::{self, byway_route};
 use super::status::byway_status;
 use crate::dial::{Authenticator, Decision, Hooks};
 use crate::engine::Engine;
-use crate::engine::routing::dialing::DialRoute;
+use crate::engine::routes::dialing::DialRoute;
 use crate::error::Status;
 use core::ffi::{c_char, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -49,8 +49,9 @@ pub struct byway_dial_callbacks {
         ) -> byway_status,
     >,
     /// Closes a socket. `BYWAY_PASS`: close it as usual.
-    pub close_socket:
-        Option<unsafe extern "C-unwind" fn(user_data: *mut c_void, fd: i32, call: *const byway_call) -> byway_status>,
+    pub close_socket: Option<
+        unsafe extern "C-unwind" fn(user_data: *mut c_void, fd: i32, call: *const byway_call) -> byway_status,
+    >,
     /// Credentials for the challenges of an HTTP proxy (values of `Proxy-Authenticate`; none before the first request).
     /// `BYWAY_OK`: `byway_dial_authenticate` was called with them. `BYWAY_PENDING`: it will be, from any thread; the
     /// attempt waits, the race goes on. `BYWAY_PASS` or an error: there are none, the attempt ends.
@@ -140,7 +141,8 @@ impl Hooks<DialRoute> for HostHooks {
         let lent = Lent::new(route);
         let mut fd = -1;
         // SAFETY: the host's function with the arguments it is declared with.
-        let status = self.run(|data, call| unsafe { open(data, family, protocol, lent.0, &raw mut fd, call) });
+        let status =
+            self.run(|data, call| unsafe { open(data, family, protocol, lent.0, &raw mut fd, call) });
         match status {
             Status::OK => Ok(Some(fd)),
             Status::PASS => Ok(None),
@@ -168,7 +170,8 @@ impl Hooks<DialRoute> for HostHooks {
         let Some(ask) = self.set.raw().proxy_auth else { return Decision::GiveUp };
         let lent = Lent::new(route);
         let dial = self.object.load(Ordering::Relaxed) as *mut byway_dial;
-        let texts: Vec<String> = challenges.iter().map(|text| format!("{}\0", text.replace('\0', " "))).collect();
+        let texts: Vec<String> =
+            challenges.iter().map(|text| format!("{}\0", text.replace('\0', " "))).collect();
         let shown: Vec<byway_str> = texts
             .iter()
             .map(|text| byway_str { data: text.as_ptr().cast::<c_char>(), len: text.len() - 1 })

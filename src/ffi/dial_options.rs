@@ -247,7 +247,9 @@ fn address<T: core::str::FromStr>(given: byway_str, name: &'static str) -> Resul
     match arguments::text_of(given, name)? {
         "" => Ok(None),
         text => text.parse().map(Some).map_err(|_| {
-            Error::new(Status::E_INVALID_IP, format!("{text:?} is not an address of this family")).subject(name).into()
+            Error::new(Status::E_INVALID_IP, format!("{text:?} is not an address of this family"))
+                .subject(name)
+                .into()
         }),
     }
 }
@@ -275,7 +277,8 @@ pub(super) fn options_of(given: *const byway_dial_options, compat: Compat) -> Re
         ms => Some(ms),
     };
     put(&mut rules.max_in_flight, given.max_in_flight);
-    rules.cap_policy = choice(&[CapPolicy::DropOldest, CapPolicy::Wait], given.cap_policy, "options.cap_policy")?;
+    rules.cap_policy =
+        choice(&[CapPolicy::DropOldest, CapPolicy::Wait], given.cap_policy, "options.cap_policy")?;
     let policies = [OnFailure::WhenIdle, OnFailure::Immediate, OnFailure::Latest];
     rules.on_failure = choice(&policies, given.on_failure, "options.on_failure")?;
     let until = [RaceUntil::Tcp, RaceUntil::Ready, RaceUntil::Host];

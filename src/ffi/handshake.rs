@@ -10,7 +10,7 @@ use super::status::byway_status;
 use crate::dial::handshake::{Handshake, Protocol, Want};
 use crate::dial::socks::{Credentials, Host, Version};
 use crate::dial::{Fault, Via};
-use crate::engine::routing::dialing::leg;
+use crate::engine::routes::dialing::leg;
 use crate::error::{Error, Source, Status};
 use crate::net::ProxyKind;
 use crate::net::compat::Compat;
@@ -55,7 +55,8 @@ impl HandshakeObject {
     fn settle(&mut self, done: Result<(), Fault>) -> Result<Status, Fail> {
         self.challenges.clear();
         if let Want::Credentials(challenges) = self.dialogue.want() {
-            let texts = challenges.iter().map(|text| format!("{}\0", text.replace('\0', " ")).into_boxed_str());
+            let texts =
+                challenges.iter().map(|text| format!("{}\0", text.replace('\0', " ")).into_boxed_str());
             self.challenges = texts.collect();
         }
         match done {
@@ -129,8 +130,7 @@ pub unsafe extern "C" fn byway_handshake_new_target(
             Some(ProxyKind::Direct) | None => return Err(Fail::Parameter(Status::E_ENUM, "kind")),
         };
         let text = arguments::text(host, host_len, "host")?;
-        let port =
-            u16::try_from(port).map_err(|_| Fail::Parameter(Status::E_INVALID_PORT, "port"))?;
+        let port = u16::try_from(port).map_err(|_| Fail::Parameter(Status::E_INVALID_PORT, "port"))?;
         let password = arguments::text(password, password_len, "password")?;
         let credentials = match user.is_null() {
             true => None,
@@ -175,7 +175,10 @@ pub unsafe extern "C" fn byway_handshake_want(self_: *mut byway_handshake, limit
 ///
 /// Ownership: borrowed, valid until the next call on `self`. Not text: no NUL follows.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn byway_handshake_output(self_: *mut byway_handshake, out: *mut byway_str) -> byway_status {
+pub unsafe extern "C" fn byway_handshake_output(
+    self_: *mut byway_handshake,
+    out: *mut byway_str,
+) -> byway_status {
     call_quiet(|| {
         let out = arguments::out(out, byway_str::EMPTY, "out")?;
         let object = handle::exclusive(self_, "self")?;

@@ -7,6 +7,7 @@ use super::handle::{self, handle};
 use super::route::{self, byway_route, byway_route_record};
 use super::status::byway_status;
 use crate::engine::routes::Target;
+use crate::engine::routes::dialing::DialRoute;
 use crate::error::Status;
 use crate::net::selector::Extract;
 use crate::sys::slab::Shared;
@@ -41,6 +42,22 @@ impl Drop for SelectionObject {
 }
 
 impl SelectionObject {
+    /// The routes from the cursor on; it moves to the end.
+    pub(super) fn take_rest(&mut self) -> Vec<DialRoute> {
+        let count = self.routes.len();
+        let rest = self.cursor..count;
+        self.cursor = count;
+        let routes = rest.filter_map(|i| self.routes.route(&self.target.address, i));
+        let source = self.target.proxies.as_ref();
+        let chosen = |flags: u8| flags & crate::net::route::flag::FROM_SELECTOR != 0;
+        routes
+            .map(|route| DialRoute {
+                source: source.filter(|_| chosen(route.flags())).map(Arc::downgrade),
+                route: route.to_route(),
+            })
+            .collect()
+    }
+
     fn lend(&mut self, i: usize) -> Option<*const byway_route> {
         let count = self.routes.len();
         if i >= count {

@@ -50,7 +50,7 @@ impl SelectorObject {
     /// The part that belongs to the running call.
     #[allow(clippy::mut_from_ref, reason = "the exclusive borrow is that of the handle")]
     #[inline]
-    fn work<'a>(this: &'a mut Exclusive<'_, SelectorObject>) -> (&'a Side, &'a mut Selecting) {
+    pub(super) fn work<'a>(this: &'a mut Exclusive<'_, SelectorObject>) -> (&'a Side, &'a mut Selecting) {
         let this: &SelectorObject = this;
         // SAFETY: the handle is taken for this call, so nobody else reaches `work`; `side` is reached by shared
         // reference only.

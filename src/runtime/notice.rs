@@ -15,7 +15,20 @@ pub struct Notice {
     word: AtomicU32,
     canceled: Arc<AtomicBool>,
     ticket: Mutex<Option<Ticket>>,
+    hook: Mutex<Option<Hook>>,
     queue: Arc<Queue>,
+}
+
+/// Runs when something happens, on whatever thread that is: may only set flags and wake.
+type Wakes = dyn Fn() + Send + Sync;
+
+#[derive(Clone)]
+struct Hook(Arc<Wakes>);
+
+impl core::fmt::Debug for Hook {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Hook")
+    }
 }
 
 /// What [`Notice::seen`] gives and [`Notice::wait`] takes: nothing that happens in between is missed.
@@ -29,6 +42,7 @@ impl Notice {
             word: AtomicU32::new(0),
             canceled: Arc::new(AtomicBool::new(false)),
             ticket: Mutex::new(None),
+            hook: Mutex::new(None),
             queue,
         })
     }
@@ -61,6 +75,12 @@ impl Notice {
         true
     }
 
+    /// Has `hook` run at every wake and cancel from now on, or nothing.
+    pub fn set_hook(&self, hook: Option<Arc<Wakes>>) {
+        let before = core::mem::replace(&mut *self.hook.lock(), hook.map(Hook));
+        drop(before);
+    }
+
     /// Something happened: ends a wait, and posts the record of a pending poll.
     pub fn wake(&self) {
         self.word.fetch_add(1, Ordering::SeqCst);
@@ -69,6 +89,10 @@ impl Notice {
         if let Some(ticket) = ticket {
             ticket.complete(Status::OK);
         }
+        let hook = self.hook.lock().clone();
+        if let Some(Hook(hook)) = hook {
+            hook();
+        }
     }
 
     /// Cancels the operation for good. Any thread; takes no lock, signal-safe.
@@ -76,6 +100,12 @@ impl Notice {
         self.canceled.store(true, Ordering::SeqCst);
         self.word.fetch_add(1, Ordering::SeqCst);
         futex::wake_all(&self.word);
+        // Held at this moment only by somebody who wakes, or who looks at the flag after setting the hook.
+        if let Some(hook) = self.hook.try_lock()
+            && let Some(Hook(hook)) = &*hook
+        {
+            hook();
+        }
         self.queue.attend();
     }
 

@@ -51,6 +51,21 @@ impl Engine {
             retry_enabled: true,
         };
         let told = report(self.options().compat, &attempt);
+        self.tell_failure(route, failed, &told, None)?;
+        Ok(told)
+    }
+
+    /// Tells those of a failure who are to be told. Listeners see `error`; `None` = the failure's own words.
+    ///
+    /// # Errors
+    /// As [`Engine::connect_failed`].
+    pub fn tell_failure(
+        &self,
+        route: &Route,
+        failed: &FailedAttempt<'_>,
+        told: &Report,
+        error: Option<&Error>,
+    ) -> Result<(), Status> {
         if told.database {
             let now = self.database_now();
             match self.options().compat {
@@ -66,13 +81,13 @@ impl Engine {
         let kind = match () {
             () if told.canceled_event => EventKind::ConnectCanceled,
             () if told.failed_event => EventKind::ConnectFailed,
-            () => return Ok(told),
+            () => return Ok(()),
         };
         if self.listeners().mask() & kind.bit() != 0 {
-            let error = Error::new(failed.failure.status(), failed.failure.text()).os(failed.os_errno);
-            self.emit(kind, route, failed.tag, Some(&error));
+            let own = || Error::new(failed.failure.status(), failed.failure.text()).os(failed.os_errno);
+            self.emit(kind, route, failed.tag, Some(&error.cloned().unwrap_or_else(own)));
         }
-        Ok(told)
+        Ok(())
     }
 
     fn tell(

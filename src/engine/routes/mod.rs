@@ -1,5 +1,6 @@
 //! First half, put to work: address, resolver and proxy selector as an engine uses them, and the selector's driver.
 
+pub mod dialing;
 pub mod dns;
 pub mod feedback;
 pub mod listen;

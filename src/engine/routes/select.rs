@@ -319,6 +319,48 @@ impl Selecting {
         }
     }
 
+    /// As [`Selecting::poll`] for an operation that is woken itself, instead of a record in a queue: after
+    /// [`Driven::Wait`] `wake` runs, on any thread, when there is news. It stays in force until
+    /// [`Selecting::forget_waker`].
+    ///
+    /// # Errors
+    /// As [`Selecting::next`].
+    pub fn poll_waking(
+        &mut self,
+        side: &Side,
+        object: usize,
+        wake: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Driven> {
+        let mut patience = Patience::NONE;
+        let mut wake = Some(wake);
+        loop {
+            match self.drive(side, &mut patience, object)? {
+                Driven::Wait => {}
+                driven => return Ok(driven),
+            }
+            let waiter = self.waiter(side)?;
+            self.stopped(&waiter)?;
+            if let Some(wake) = wake.take() {
+                waiter.notice.set_hook(Some(Arc::new(wake)));
+            }
+            if self.watch(&waiter.notice) && !side.is_canceled() {
+                return Ok(Driven::Wait);
+            }
+        }
+    }
+
+    /// Nobody is woken any more.
+    pub fn forget_waker(&self, side: &Side) {
+        if let Some(waiter) = side.waiter.get() {
+            waiter.notice.set_hook(None);
+        }
+    }
+
+    /// True while the addresses of a name are awaited.
+    pub fn awaits_names(&self) -> bool {
+        matches!(self.pending, Pending::Names(..))
+    }
+
     /// True when a further call may give something; asks nobody.
     pub fn may_have_next(&self) -> bool {
         self.core.may_have_next()

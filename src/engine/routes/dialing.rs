@@ -69,16 +69,13 @@ impl Routes {
     }
 
     /// A Selection or one family of it, as the state of the lookup says.
-    fn deliver(
-        &mut self,
-        selection: Selection,
-        batch: &mut Batch<DialRoute>,
-    ) -> Next {
+    fn deliver(&mut self, selection: Selection, batch: &mut Batch<DialRoute>) -> Next {
         let Origin::Selector(lender) = &mut self.origin else { return Next::Done };
         let (_, work) = lender.lend();
         let address = &work.target().address;
         let first = work.core().routes(address, &selection).next();
-        let first = first.map(|route| (family_of(route.hop().0.family), route.proxy().map_or(0, |proxy| proxy.id())));
+        let first =
+            first.map(|route| (family_of(route.hop().0.family), route.proxy().map_or(0, |proxy| proxy.id())));
         if let (Some((family, proxy)), Some((other, of))) = (self.awaited, first) {
             if proxy != of || family != other {
                 // The awaited family has no address; this is another Selection.
