@@ -217,7 +217,7 @@ impl Board {
             inner.connected = connected;
             inner.since = Some(SystemTime::now());
         }
-        if connected {
+        if connected && turned {
             inner.confirmed = Some(Instant::now());
         }
         if !turned && !new_complaint {

@@ -25,6 +25,8 @@ pub mod merge;
 pub mod providers;
 pub mod topic;
 mod worker;
+#[cfg(feature = "zookeeper")]
+pub mod zookeeper;
 
 use crate::error::{Error, Result, Status};
 use board::{Board, WatchId, Watcher};
