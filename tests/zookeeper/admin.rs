@@ -1,6 +1,6 @@
 //! A blocking client that writes the tree, as an administrator or a provider does.
 
-use byway::source::zookeeper::wire::{self, Connected, Operation, Reply, Request};
+use byway::source::zookeeper::wire::{self, Connected, Reply, Request};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -112,23 +112,5 @@ impl Admin {
 
     pub fn delete(&mut self, path: &str) {
         assert_eq!(self.call(|xid| Request::delete(xid, path)), wire::OK, "{path}");
-    }
-
-    /// Waits for a notification about a node after reading it with a watch, then reads it again: what a bare client
-    /// does to see a change.
-    pub fn watch(&mut self, path: &str) -> Vec<u8> {
-        self.send(|xid| Request::watch(xid, Operation::GetData, path));
-        let (_, frame) = self.answer();
-        let (_, mut reader) = Reply::read(&frame).unwrap();
-        reader.buffer().unwrap().to_vec()
-    }
-
-    pub fn wait_event(&mut self) {
-        loop {
-            let frame = self.frame().unwrap();
-            if Reply::read(&frame).unwrap().0.xid == wire::XID_EVENT {
-                return;
-            }
-        }
     }
 }

@@ -19,8 +19,10 @@ fn main() {
     let tests: Vec<Test> = world::TESTS.iter().chain(trouble::TESTS).copied().collect();
     let only = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
     let (mut passed, mut failed) = (0, Vec::new());
-    let chosen: Vec<Test> =
-        tests.into_iter().filter(|(name, _)| only.as_deref().is_none_or(|only| name.contains(only))).collect();
+    let chosen: Vec<Test> = tests
+        .into_iter()
+        .filter(|(name, _)| only.as_deref().is_none_or(|only| name.contains(only)))
+        .collect();
     if let Some(why) = server::missing() {
         let names: Vec<&str> = chosen.iter().map(|(name, _)| *name).collect();
         println!("skipped, {why}: {}", names.join(", "));

@@ -30,8 +30,12 @@ struct Traffic {
 
 impl Traffic {
     fn start(bound: &Bound) -> Traffic {
-        let mut traffic =
-            Traffic { stop: Arc::default(), calls: Arc::default(), empty: Arc::default(), threads: Vec::new() };
+        let mut traffic = Traffic {
+            stop: Arc::default(),
+            calls: Arc::default(),
+            empty: Arc::default(),
+            threads: Vec::new(),
+        };
         for _ in 0..2 {
             let chain = bound.chain.chain().clone();
             let (stop, calls, empty) =

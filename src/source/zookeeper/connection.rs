@@ -29,6 +29,7 @@ pub(super) struct Connection {
     taken: usize,
     outbox: Vec<u8>,
     sent: usize,
+    closed: bool,
     pub(super) heard_at: Instant,
     pub(super) sent_at: Instant,
 }
@@ -89,6 +90,7 @@ impl Connection {
                         taken: 0,
                         outbox: Vec::new(),
                         sent: 0,
+                        closed: false,
                         heard_at: now,
                         sent_at: now,
                     }));
@@ -132,6 +134,11 @@ impl Connection {
                 None => Ok(Some(socket)),
             };
         }
+    }
+
+    /// The server has hung up.
+    pub(super) fn was_closed(&self) -> bool {
+        self.closed
     }
 
     /// The server, as `host:port`.
@@ -242,6 +249,7 @@ impl Connection {
             let room = self.inbox.get_mut(self.filled..).unwrap_or_default();
             match self.socket.read(room) {
                 Ok(0) => {
+                    self.closed = true;
                     return match any {
                         // What has come is read first; the end is seen again.
                         true => Ok(true),
@@ -255,7 +263,10 @@ impl Connection {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(any),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(failure(&self.name, "the connection is lost", Some(&error))),
+                Err(error) => {
+                    self.closed = error.kind() == ErrorKind::ConnectionReset;
+                    return Err(failure(&self.name, "the connection is lost", Some(&error)));
+                }
             }
         }
     }
@@ -296,6 +307,6 @@ impl Connection {
 }
 
 fn millis(time: Duration) -> i32 {
-    i32::try_from(time.as_millis().saturating_add(u128::from(time.subsec_nanos() % 1_000_000 > 0)))
+    i32::try_from(time.as_millis().saturating_add(u128::from(!time.subsec_nanos().is_multiple_of(1_000_000))))
         .unwrap_or(i32::MAX)
 }

@@ -33,6 +33,8 @@ use wire::{Reply, Request};
 
 /// While reads are under way, what is known is published after this at the latest.
 const PUBLISH_AT_LATEST: Duration = Duration::from_millis(50);
+/// Of changes that come one after another, one publication in this time; a single change does not wait.
+const PUBLISH_EVERY: Duration = Duration::from_millis(10);
 /// Shortest and longest session timeout asked for.
 const SESSION: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3600));
 
@@ -227,7 +229,10 @@ impl Inner {
         let connected = match connection.handshake(&hello, options.connect_timeout, wake, STOP) {
             Ok(Some(connected)) => connected,
             Ok(None) => return End::Stop,
-            Err(why) => return End::Failed { why, worked: false, refused: session.id != 0 },
+            Err(why) => {
+                let refused = session.id != 0 && connection.was_closed();
+                return End::Failed { why, worked: false, refused };
+            }
         };
         if connected.timeout_ms <= 0 || connected.session == 0 {
             return match session.id {
@@ -267,7 +272,7 @@ impl Inner {
     ) -> Result<()> {
         let ping_every = session.timeout / 3;
         let silence = session.timeout * 2 / 3;
-        let mut news_since: Option<Instant> = None;
+        let mut pace = Pace::default();
         loop {
             let flags = wake.take(TOPICS);
             if wake.flags() & STOP != 0 {
@@ -282,7 +287,7 @@ impl Inner {
             while let Some(request) = tree.next_request() {
                 connection.queue(&request);
             }
-            self.publish(tree, &mut news_since, worked);
+            self.publish(tree, &mut pace, worked);
             if now.duration_since(connection.sent_at) >= ping_every {
                 connection.queue(&Request::new(wire::XID_PING, wire::Operation::Ping).finish());
                 connection.sent_at = now;
@@ -295,8 +300,12 @@ impl Inner {
             let mut wait =
                 (silence - quiet).min(ping_every.saturating_sub(now.duration_since(connection.sent_at)));
             wait = retry.map_or(wait, |retry| wait.min(retry));
-            if let Some(since) = news_since {
-                wait = wait.min(PUBLISH_AT_LATEST.saturating_sub(since.elapsed()));
+            if let Some(since) = pace.news_since {
+                let last =
+                    pace.published_at.map_or(Duration::ZERO, |at| PUBLISH_EVERY.saturating_sub(at.elapsed()));
+                let due =
+                    if tree.is_settled() { last } else { PUBLISH_AT_LATEST.saturating_sub(since.elapsed()) };
+                wait = wait.min(due.max(Duration::from_millis(1)));
             }
             if connection.wait(wake, wait)? == Woken::Socket && connection.receive()? {
                 self.read(connection, tree)?;
@@ -326,24 +335,36 @@ impl Inner {
     }
 
     /// Publishes when everything asked for is known, or when it has taken too long; after a connection only then.
-    fn publish(&self, tree: &mut Tree, news_since: &mut Option<Instant>, worked: &mut bool) {
+    fn publish(&self, tree: &mut Tree, pace: &mut Pace, worked: &mut bool) {
         let settled = tree.is_settled();
-        let late = news_since.is_some_and(|since| since.elapsed() >= PUBLISH_AT_LATEST) && *worked;
+        let late = pace.news_since.is_some_and(|since| since.elapsed() >= PUBLISH_AT_LATEST) && *worked;
         let mut complaint = None;
         if settled {
             complaint = tree.finish_rereading();
         }
-        if (settled || late) && tree.has_news() {
+        let due = !*worked || pace.published_at.is_none_or(|at| at.elapsed() >= PUBLISH_EVERY);
+        if due && (settled || late) && tree.has_news() {
             let publications = tree.publications();
             self.board.publish(publications);
+            pace.published_at = Some(Instant::now());
         }
-        *news_since = if tree.has_news() { news_since.or_else(|| Some(Instant::now())) } else { None };
-        if settled {
+        pace.news_since =
+            if tree.has_news() { pace.news_since.or_else(|| Some(Instant::now())) } else { None };
+        if settled && !tree.has_news() {
             *worked = true;
             // A server without the tree answers well and keeps nothing up to date.
             self.board.set_connected(!tree.is_bereft(), complaint);
+        } else if complaint.is_some() {
+            self.board.set_connected(false, complaint);
         }
     }
+}
+
+/// When something was published, and since when something waits for it.
+#[derive(Default)]
+struct Pace {
+    published_at: Option<Instant>,
+    news_since: Option<Instant>,
 }
 
 fn shuffle(servers: &mut [(String, u16)], seed: u64) {

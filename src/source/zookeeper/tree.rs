@@ -487,12 +487,6 @@ impl Tree {
             }
         }
     }
-
-    /// Nodes followed, children of instances included.
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.nodes.len()
-    }
 }
 
 /// What ZooKeeper takes as a path.
