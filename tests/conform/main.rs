@@ -17,6 +17,7 @@ mod pick;
 mod proxy;
 mod race;
 mod routing;
+mod source;
 mod tag;
 
 #[path = "../engines/mod.rs"]
@@ -78,6 +79,11 @@ fn run(file: &str, kind: &str, case: &Value) -> Outcome {
         ("bugs", "sequence") if matches!(case["area"].as_str(), Some("db" | "selector" | "dns")) => {
             net::sequence(case)
         }
+        ("bugs", "sequence") if matches!(case["area"].as_str(), Some("chain" | "condition")) => {
+            source::sequence(case)
+        }
+        ("bugs", "file_watch") => source::file_watch(case),
+        ("dubbo_chain", "notify") => source::notify(case),
         ("connect", "socks") => dial::socks(case),
         ("connect", "connect") => dial::connect(case),
         ("connect" | "bugs", "connect_request") => dial::connect_request(case),

@@ -28,6 +28,8 @@ pub fn engine() -> Arc<Engine> {
         dialect: Dialect::Byway,
         database: Default::default(),
         compat: byway::net::compat::Compat::Byway,
+        settings: Default::default(),
+        dns_cache_ms: 0,
         default_timeout: Duration::from_secs(30),
         callbacks_any_thread: false,
     })

@@ -18,18 +18,17 @@ type Test = (&'static str, fn());
 fn main() {
     let tests: Vec<Test> = world::TESTS.iter().chain(trouble::TESTS).copied().collect();
     let only = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
-    let (mut passed, mut failed) = (0, Vec::new());
     let chosen: Vec<Test> = tests
         .into_iter()
         .filter(|(name, _)| only.as_deref().is_none_or(|only| name.contains(only)))
         .collect();
-    if let Some(why) = server::missing() {
-        let names: Vec<&str> = chosen.iter().map(|(name, _)| *name).collect();
-        println!("skipped, {why}: {}", names.join(", "));
-        println!("zookeeper: 0 passed, 0 failed, {} skipped", names.len());
-        return;
-    }
+    let (mut passed, mut failed) = (0, Vec::new());
+    let missing = server::missing();
     for (name, test) in chosen {
+        if let Some(why) = &missing {
+            println!("skipped: zookeeper {name}: {why}");
+            continue;
+        }
         let begin = std::time::Instant::now();
         let outcome = std::panic::catch_unwind(test);
         let word = if outcome.is_ok() { "ok" } else { "FAILED" };
@@ -42,6 +41,7 @@ fn main() {
     if !failed.is_empty() {
         println!("failed: {}", failed.join(", "));
     }
-    println!("zookeeper: {passed} passed, {} failed", failed.len());
+    let word = if failed.is_empty() { "ok" } else { "FAILED" };
+    println!("test result: {word}. {passed} passed; {} failed; 0 ignored", failed.len());
     std::process::exit(i32::from(!failed.is_empty()));
 }
