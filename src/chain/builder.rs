@@ -86,8 +86,10 @@ impl Invokers {
 struct Building {
     ids: Held<Ids>,
     dictionary: Held<Dictionary>,
-    /// Id in the row before; most lists repeat it.
+    /// Id in the row before.
     last: u32,
+    /// For small ids: which one followed it last time. Lists repeat values, or repeat them in turn.
+    follow: Vec<u8>,
     name: Arc<str>,
     /// For `default.x`: `x`.
     default_of: Option<Arc<str>>,
@@ -99,6 +101,7 @@ impl Building {
             ids: Held::Own(Ids::U8(Vec::new())),
             dictionary: Held::Own(Dictionary::default()),
             last: ABSENT,
+            follow: Vec::new(),
             default_of: default_of(&name),
             name,
         }
@@ -109,6 +112,7 @@ impl Building {
             ids: Held::Shared(Arc::clone(&data.ids)),
             dictionary: Held::Shared(Arc::clone(&data.dictionary)),
             last: ABSENT,
+            follow: Vec::new(),
             default_of: None,
             name: "".into(),
         }
@@ -122,6 +126,27 @@ impl Building {
             Some(id) => Some(id),
             None => self.dictionary.own().insert(hash, text),
         }
+    }
+
+    /// The id that the next row probably has.
+    #[inline(always)]
+    fn guess(&self) -> u32 {
+        self.follow.get(self.last as usize).map_or(ABSENT, |id| u32::from(*id))
+    }
+
+    /// Remembers what came after the row before.
+    #[inline]
+    fn learn(&mut self, id: u32) {
+        if let (Ok(small), true) = (u8::try_from(id), self.last < 256) {
+            let at = self.last as usize;
+            if at >= self.follow.len() {
+                self.follow.resize(at + 1, 0);
+            }
+            if let Some(slot) = self.follow.get_mut(at) {
+                *slot = small;
+            }
+        }
+        self.last = id;
     }
 
     #[inline]
@@ -400,7 +425,7 @@ impl InvokersBuilder {
         while !rest.is_empty() {
             let guess = self.shape.get(position).and_then(|at| {
                 let column = self.columns.get(*at)?;
-                let tail = rest.strip_prefix(&*column.name)?.strip_prefix('=')?;
+                let tail = after(rest, &column.name)?.strip_prefix('=')?;
                 Some((*at, tail))
             });
             let (at, tail) = match guess {
@@ -427,26 +452,28 @@ impl InvokersBuilder {
             };
             position += 1;
             let Some(column) = self.columns.get_mut(at) else { break };
-            // The value of the row before, if it ends where this value ends.
-            let repeated = column.dictionary.get().text(column.last).and_then(|text| {
-                let after = tail.strip_prefix(text)?;
+            // The value expected here, if it ends where this value ends.
+            let guess = column.guess();
+            let expected = column.dictionary.get().text(guess).and_then(|text| {
+                let after = after(tail, text)?;
                 match after.as_bytes().first() {
                     None => Some(""),
                     Some(b'&' | b';') => after.get(1..),
                     Some(_) => None,
                 }
             });
-            let id = match repeated {
+            let id = match expected {
                 Some(after) => {
                     rest = after;
-                    column.last
+                    column.last = guess;
+                    guess
                 }
                 None => {
                     let end = value_end(tail);
                     let value = tail.get(..end).unwrap_or_default();
                     rest = tail.get(end + 1..).unwrap_or_default();
                     let id = column.intern(value).ok_or_else(|| too_much_text(index))?;
-                    column.last = id;
+                    column.learn(id);
                     id
                 }
             };
@@ -482,12 +509,15 @@ impl InvokersBuilder {
 
     fn put(&mut self, at: usize, row: usize, text: &str, index: u64) -> Result<()> {
         let Some(column) = self.columns.get_mut(at) else { return Ok(()) };
-        let id = if column.dictionary.get().text(column.last) == Some(text) {
-            column.last
+        let guess = column.guess();
+        let id = if column.dictionary.get().text(guess) == Some(text) {
+            column.last = guess;
+            guess
         } else {
-            column.intern(text).ok_or_else(|| too_much_text(index))?
+            let id = column.intern(text).ok_or_else(|| too_much_text(index))?;
+            column.learn(id);
+            id
         };
-        column.last = id;
         column.set(row, id);
         Ok(())
     }
@@ -575,6 +605,16 @@ fn fixed_texts<'a>(parts: &Parts<'a>) -> [Option<&'a str>; FIXED] {
 
 fn too_much_text(index: u64) -> Error {
     refuse(index, "the list has more than 4 GiB of text in one column", None)
+}
+
+/// What follows a prefix; most prefixes are a few bytes, for which a call to compare them costs more than comparing.
+#[inline(always)]
+fn after<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let head = text.as_bytes().get(..prefix.len())?;
+    if !hash::same(head, prefix.as_bytes()) {
+        return None;
+    }
+    text.get(prefix.len()..)
 }
 
 fn tag_hash(tag: u64) -> u64 {

@@ -242,7 +242,9 @@ impl CallIndex {
         for key in &self.keys {
             key.collect(call.value(&key.key), &mut facts.atoms);
         }
-        facts.atoms.sort_unstable();
+        if facts.atoms.len() > 1 {
+            facts.atoms.sort_unstable();
+        }
         facts.steps.clear();
         facts.steps.extend_from_slice(&self.always);
         let before = facts.steps.len();
@@ -261,7 +263,7 @@ impl CallIndex {
                 facts.steps.push(*step);
             }
         }
-        if facts.steps.len() > before {
+        if facts.steps.len() > before && facts.steps.len() > 1 {
             facts.steps.sort_unstable();
             facts.steps.dedup();
         }

@@ -1,9 +1,12 @@
 //! A program met an invoker list: every test on invokers has become a set of rows.
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use hashbrown::HashTable;
+
 use super::bits::RowSet;
+use super::column::ColumnData;
+use super::hash;
 use super::program::{
     Column, Condition, Destinations, FailoverClaim, Fallback, Firing, Program, Step, Tag, Then,
 };
@@ -35,7 +38,9 @@ pub(crate) struct CompiledDestination {
 }
 
 pub(crate) struct CompiledTag {
-    pub(crate) column: Column,
+    column: Column,
+    /// The column itself, so that a call need not look for it by name.
+    data: Option<ColumnData>,
     /// By value id of the column; made when first asked for.
     by_value: OnceLock<Box<[OnceLock<Arc<Selection>>]>>,
     pub(crate) untagged: Arc<Selection>,
@@ -46,7 +51,7 @@ pub(crate) struct CompiledTagRule {
     pub(crate) force: bool,
     pub(crate) force_unknown: bool,
     pub(crate) levels: bool,
-    pub(crate) names: HashMap<Box<str>, u32>,
+    names: HashTable<(Box<str>, u32)>,
     pub(crate) sets: Vec<CompiledTagSet>,
     /// For calls without a tag.
     pub(crate) without_tag: Arc<Selection>,
@@ -61,7 +66,8 @@ pub(crate) struct CompiledTagSet {
 }
 
 pub(crate) struct CompiledEqual {
-    pub(crate) column: Column,
+    column: Column,
+    data: Option<ColumnData>,
     by_value: OnceLock<Box<[OnceLock<Arc<Selection>>]>>,
     pub(crate) force: bool,
 }
@@ -83,6 +89,7 @@ impl Compiled {
                 },
                 Step::Equal(equal) => CompiledStep::Equal(CompiledEqual {
                     column: equal.column.clone(),
+                    data: invokers.column_data(&equal.column),
                     by_value: OnceLock::new(),
                     force: equal.force,
                 }),
@@ -142,14 +149,18 @@ fn compile_tag(tag: &Tag, invokers: &Invokers, held: &mut Vec<Arc<Selection>>) -
             FailoverClaim::Claimed => free(&claimed.set, &untagged.set),
             FailoverClaim::Requested => Arc::clone(&untagged),
         };
-        let mut names = HashMap::new();
+        let mut names: HashTable<(Box<str>, u32)> = HashTable::new();
         let mut sets = Vec::new();
         for set in &rule.sets {
             let rows = invokers.select(&set.rows, held);
             if set.gone_when_empty && rows.set.is_empty() {
                 continue;
             }
-            names.entry(Box::from(&*set.name)).or_insert(sets.len() as u32);
+            let hash = name_hash(&set.name);
+            if names.find(hash, |(name, _)| **name == *set.name).is_none() {
+                let entry = (Box::from(&*set.name), sets.len() as u32);
+                names.insert_unique(hash, entry, |(name, _)| name_hash(name));
+            }
             let failover = match rule.failover {
                 FailoverClaim::Claimed => Arc::clone(&failover),
                 FailoverClaim::Requested => free(&rows.set, &untagged.set),
@@ -166,7 +177,17 @@ fn compile_tag(tag: &Tag, invokers: &Invokers, held: &mut Vec<Arc<Selection>>) -
             failover,
         }
     });
-    CompiledTag { column: tag.column.clone(), by_value: OnceLock::new(), untagged, rule }
+    CompiledTag {
+        column: tag.column.clone(),
+        data: invokers.column_data(&tag.column),
+        by_value: OnceLock::new(),
+        untagged,
+        rule,
+    }
+}
+
+fn name_hash(name: &str) -> u64 {
+    hash::bytes(hash::seed(), name.as_bytes())
 }
 
 /// The rows of a value the list knows by number.
@@ -176,13 +197,25 @@ fn rows_of_value<'a>(
     invokers: &Invokers,
     value: u32,
 ) -> Option<&'a Arc<Selection>> {
-    let count = invokers.value_count(column);
-    let cells = cells.get_or_init(|| (0..=count).map(|_| OnceLock::new()).collect());
+    let cells = cells.get_or_init(|| (0..=invokers.value_count(column)).map(|_| OnceLock::new()).collect());
     let cell = cells.get(value as usize)?;
     Some(cell.get_or_init(|| Selection::new(invokers.rows_of_value(column, value))))
 }
 
+/// The number of a value; see [`Invokers::value_id`].
+fn value_id(data: Option<&ColumnData>, column: &Column, invokers: &Invokers, text: &str) -> Option<u32> {
+    match data {
+        Some(data) => data.dictionary.find(text),
+        None => invokers.value_id(column, text),
+    }
+}
+
 impl CompiledTag {
+    /// The number of a tag.
+    pub(crate) fn value_id(&self, invokers: &Invokers, text: &str) -> Option<u32> {
+        value_id(self.data.as_ref(), &self.column, invokers, text)
+    }
+
     /// The rows that carry a tag statically; `value` from [`Invokers::value_id`].
     pub(crate) fn carrying(&self, invokers: &Invokers, value: u32) -> Option<&Arc<Selection>> {
         rows_of_value(&self.by_value, &self.column, invokers, value)
@@ -190,6 +223,11 @@ impl CompiledTag {
 }
 
 impl CompiledEqual {
+    /// The number of a value.
+    pub(crate) fn value_id(&self, invokers: &Invokers, text: &str) -> Option<u32> {
+        value_id(self.data.as_ref(), &self.column, invokers, text)
+    }
+
     /// The rows with a value; `value` from [`Invokers::value_id`].
     pub(crate) fn rows(&self, invokers: &Invokers, value: u32) -> Option<&Arc<Selection>> {
         rows_of_value(&self.by_value, &self.column, invokers, value)
@@ -200,14 +238,18 @@ impl CompiledTagRule {
     /// The set for a tag.
     pub(crate) fn set_for(&self, wanted: &str, insists: bool) -> Option<u32> {
         if insists || !self.levels {
-            return self.names.get(wanted).copied();
+            return self.find(wanted);
         }
         let mut level = wanted;
         loop {
-            if let Some(set) = self.names.get(level) {
-                return Some(*set);
+            if let Some(set) = self.find(level) {
+                return Some(set);
             }
             level = level.rsplit_once('|')?.0;
         }
+    }
+
+    fn find(&self, name: &str) -> Option<u32> {
+        self.names.find(name_hash(name), |(own, _)| **own == *name).map(|(_, set)| *set)
     }
 }

@@ -60,6 +60,8 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<(u32, u32)>,
     pub(crate) calls: CallIndex,
     values: Vec<ValueSource>,
+    /// The foreign stages, ascending.
+    pub(crate) foreign: Vec<u32>,
     pub(crate) memo: Memo,
     pub(crate) picking: Arc<Picking>,
     /// What picks need to know of the list; made by the first one.
@@ -133,11 +135,14 @@ impl Plan {
         let mut steps = Vec::new();
         let mut values = Vec::new();
         let mut stages = Vec::new();
+        let mut foreign = Vec::new();
         for (number, source) in assembly.stages.into_iter().enumerate() {
             let number = number as u32;
             let first_step = steps.len() as u32;
             if let StageBody::Program(compiled) = &source.body {
                 index_program(compiled, number, &mut builder, &mut steps, &mut values);
+            } else {
+                foreign.push(number);
             }
             let StageSource { name, priority, rule, body } = source;
             stages.push(Stage { name, priority, rule, body, first_step });
@@ -155,6 +160,7 @@ impl Plan {
             steps,
             calls,
             values,
+            foreign,
             memo: Memo::new(assembly.memo_bytes),
             quick,
             _live: Live::new(Kind::Plan),
@@ -184,10 +190,11 @@ impl Plan {
                     Some(wanted) if tag.everyone.as_deref() == Some(&*wanted) => TagFact::Everyone,
                     Some(wanted) => {
                         let set = own.rule.as_ref().and_then(|rule| rule.set_for(&wanted, insists));
-                        match (set, self.invokers.value_id(&own.column, &wanted)) {
-                            (Some(set), _) => TagFact::Set(set),
-                            (None, Some(value)) => TagFact::Static(value),
-                            (None, None) => TagFact::Unknown,
+                        match set {
+                            Some(set) => TagFact::Set(set),
+                            None => own
+                                .value_id(&self.invokers, &wanted)
+                                .map_or(TagFact::Unknown, TagFact::Static),
                         }
                     }
                 };
@@ -198,10 +205,9 @@ impl Plan {
                 // 0: not given; 1: no invoker has it; otherwise the value's number and 1.
                 let code = match given {
                     None => 0,
-                    Some(value) => self
-                        .invokers
-                        .value_id(&own.column, &as_text(value))
-                        .map_or(1, |id| id.saturating_add(1)),
+                    Some(value) => {
+                        own.value_id(&self.invokers, &as_text(value)).map_or(1, |id| id.saturating_add(1))
+                    }
                 };
                 facts.values.push(code);
             }

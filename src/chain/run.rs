@@ -141,15 +141,9 @@ impl<'p, 's> Machine<'p, 's> {
         let facts = self.facts;
         let first_step = plan.stages.get(first_stage).map_or(u32::MAX, |stage| stage.first_step);
         let mut firing = facts.steps.iter().skip_while(|step| **step < first_step).peekable();
-        // Most stages have no firing step: the next one that has comes from the step list. Foreign routers have none
-        // and must not be jumped over.
-        let stop = plan
-            .stages
-            .iter()
-            .enumerate()
-            .skip(first_stage)
-            .find(|(_, stage)| matches!(stage.body, StageBody::Foreign(_)))
-            .map_or(u32::MAX, |(number, _)| number as u32);
+        // Foreign routers have no steps and must not be jumped over.
+        let stop =
+            plan.foreign.iter().copied().find(|stage| *stage as usize >= first_stage).unwrap_or(u32::MAX);
         while let Some(step) = firing.peek() {
             let Some((number, _)) = plan.steps.get(**step as usize) else { break };
             if *number >= stop {

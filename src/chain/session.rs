@@ -449,6 +449,9 @@ impl Session {
     #[inline(always)]
     fn find(&mut self, call: &Invocation<'_>) -> Found {
         let Some(plan) = self.plan.as_deref() else { return Found::Run };
+        if plan.memo.is_off() {
+            return Found::Run;
+        }
         let bare = plan.is_bare(call);
         let key: &[u8] = if bare {
             if plan.calls.reads().method || plan.calls.reads().raw_method {
@@ -484,9 +487,6 @@ impl Session {
     #[inline(never)]
     fn first_time(&mut self, call: &Invocation<'_>, hash: u64, bare: bool, place: usize) -> Found {
         let Some(plan) = self.plan.as_deref() else { return Found::Run };
-        if plan.memo.is_off() {
-            return Found::Run;
-        }
         plan.facts(call, &mut self.facts);
         let Some(node) = plan.node(&self.facts, &mut self.scratch) else { return Found::Run };
         if bare && let Some(slot) = plan.quick_slot(call) {

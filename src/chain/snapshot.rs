@@ -187,6 +187,11 @@ impl Invokers {
         }
     }
 
+    /// The dictionary column behind a column; `None` for computed ones and parameters that no invoker has.
+    pub(crate) fn column_data(&self, column: &Column) -> Option<ColumnData> {
+        self.data_of(column).cloned()
+    }
+
     /// A number for a text of a column, if a row may have it: the dictionary's, or, for computed columns, the first
     /// such row and 1.
     pub(crate) fn value_id(&self, column: &Column, text: &str) -> Option<u32> {
