@@ -15,6 +15,7 @@ use super::plan::{Plan, StageBody};
 use super::reference::destination_of;
 use super::router::{Request, Verdict};
 use super::run::{Draws, Machine, Scratch, draw_number, rows_into};
+use super::session::View;
 use super::snapshot::Invokers;
 use crate::error::{Error, Result, Status};
 use crate::runtime::random::Draw;
@@ -137,6 +138,26 @@ impl Chain {
         self.choose(plan, call, Some(mask))
     }
 
+    /// Routes a call without a session and shows the result; no copy, and no allocation for a call seen before.
+    ///
+    /// # Errors
+    /// What a host router failed with.
+    pub fn route_with<T>(&self, call: &Invocation<'_>, body: impl FnOnce(View<'_>) -> T) -> Result<T> {
+        let plan = self.shared.current.load();
+        if let Some(Node { kind: NodeKind::Rows(outcome), .. }) =
+            plan.quick(call).and_then(|quick| quick.node.get()).map(|node| &**node)
+            && outcome.resume_at.is_none()
+        {
+            return Ok(body(View::of(&plan, outcome)));
+        }
+        drop(plan);
+        let choice = self.route(call)?;
+        match choice.outcome() {
+            Some(outcome) => Ok(body(View::of(&choice.plan, outcome))),
+            None => Err(Error::bare(Status::E_STATE)),
+        }
+    }
+
     /// Copies the tags of a call's invokers into `out`, as many as fit; answers how many there are and the number of
     /// the world that answered.
     ///
@@ -145,7 +166,7 @@ impl Chain {
     pub fn route_tags(&self, call: &Invocation<'_>, out: &mut [u64]) -> Result<(usize, u64)> {
         let plan = self.shared.current.load();
         if let Some(Node { kind: NodeKind::Rows(outcome), .. }) =
-            plan.quick_slot(call).and_then(|slot| slot.get()).map(|node| &**node)
+            plan.quick(call).and_then(|quick| quick.node.get()).map(|node| &**node)
             && outcome.resume_at.is_none()
         {
             let rows = outcome.rows();
@@ -207,7 +228,7 @@ pub(crate) fn choose(
     random: &mut dyn FnMut(u64) -> u64,
 ) -> Result<Choice> {
     if mask.is_none()
-        && let Some(slot) = plan.quick_slot(call)
+        && let Some(slot) = plan.quick(call).map(|quick| &quick.node)
     {
         let node = match slot.get() {
             Some(node) => Some(Arc::clone(node)),

@@ -127,7 +127,7 @@ impl Chain {
         let (picking, draw) = (&self.shared.picking, &self.shared.stream);
         let plan = self.shared.current.load();
         if let Some(Node { kind: NodeKind::Rows(outcome), .. }) =
-            plan.quick_slot(call).and_then(|slot| slot.get()).map(|node| &**node)
+            plan.quick(call).and_then(|quick| quick.node.get()).map(|node| &**node)
             && outcome.resume_at.is_none()
             && !outcome.rows().is_empty()
         {

@@ -66,19 +66,23 @@ pub(crate) struct Plan {
     pub(crate) picking: Arc<Picking>,
     /// What picks need to know of the list; made by the first one.
     pub(crate) picks: OnceLock<Result<super::pick::Plan>>,
-    quick: Quick,
+    quick: QuickIndex,
     _live: Live,
 }
 
-/// Filled by the first call.
-type QuickSlot = OnceLock<Arc<Node>>;
-
-/// Nodes of calls that have nothing but a method name: found by one hash.
+/// What is known about calls that have one method name and nothing else; filled by the first of them.
 #[derive(Default)]
-struct Quick {
-    by_method: HashTable<(Box<[u8]>, QuickSlot)>,
+pub(crate) struct Quick {
+    pub(crate) node: OnceLock<Arc<Node>>,
+    facts: OnceLock<Facts>,
+}
+
+/// Calls that have nothing but a method name: found by one hash.
+#[derive(Default)]
+struct QuickIndex {
+    by_method: HashTable<(Box<[u8]>, Quick)>,
     /// For every other name, when rules tell names apart by equality alone.
-    other: Option<OnceLock<Arc<Node>>>,
+    other: Option<Quick>,
 }
 
 /// What a call's tag is to a tag step.
@@ -148,7 +152,7 @@ impl Plan {
             stages.push(Stage { name, priority, rule, body, first_step });
         }
         let calls = builder.finish();
-        let quick = if assembly.memo_bytes == 0 { Quick::default() } else { Quick::new(&calls) };
+        let quick = QuickIndex::new(&calls);
         Plan {
             generation: assembly.generation,
             invokers: assembly.invokers,
@@ -275,9 +279,9 @@ impl Plan {
         Some(Node::new(kind))
     }
 
-    /// The slot of a call that has nothing but a method name.
+    /// What is known about a call that has nothing but a method name.
     #[inline]
-    pub(crate) fn quick_slot(&self, call: &Invocation<'_>) -> Option<&OnceLock<Arc<Node>>> {
+    pub(crate) fn quick(&self, call: &Invocation<'_>) -> Option<&Quick> {
         if !self.is_bare(call) {
             return None;
         }
@@ -289,6 +293,29 @@ impl Plan {
             }
         }
         self.quick.other.as_ref()
+    }
+
+    /// What the call is to the rules: known, or found out now, into `own`.
+    #[inline]
+    pub(crate) fn facts_of<'a>(&'a self, call: &Invocation<'_>, own: &'a mut Facts) -> &'a Facts {
+        match self.quick(call) {
+            Some(quick) => quick.facts.get_or_init(|| {
+                let mut facts = Facts::default();
+                self.facts(call, &mut facts);
+                facts
+            }),
+            None => {
+                self.facts(call, own);
+                own
+            }
+        }
+    }
+
+    /// What tells calls apart that have nothing but a method name.
+    #[inline]
+    pub(crate) fn bare_key<'a>(&self, call: &Invocation<'a>) -> &'a [u8] {
+        let reads = self.calls.reads();
+        if reads.method || reads.raw_method { call.effective_method() } else { b"" }
     }
 
     /// True when nothing of the call but its method name is looked at.
@@ -368,15 +395,15 @@ fn index_program(
     }
 }
 
-impl Quick {
-    fn new(calls: &CallIndex) -> Quick {
+impl QuickIndex {
+    fn new(calls: &CallIndex) -> QuickIndex {
         let (names, looks_inside) = calls.exact_methods();
         let mut by_method = HashTable::with_capacity(names.len());
         for name in names {
             let hash = hash::bytes(hash::seed(), &name);
             by_method
-                .insert_unique(hash, (name, OnceLock::new()), |(name, _)| hash::bytes(hash::seed(), name));
+                .insert_unique(hash, (name, Quick::default()), |(name, _)| hash::bytes(hash::seed(), name));
         }
-        Quick { by_method, other: if looks_inside { None } else { Some(OnceLock::new()) } }
+        QuickIndex { by_method, other: if looks_inside { None } else { Some(Quick::default()) } }
     }
 }

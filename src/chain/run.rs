@@ -139,13 +139,18 @@ impl<'p, 's> Machine<'p, 's> {
     pub(crate) fn run(&mut self, first_stage: usize, draws: &mut Draws<'_>) -> Result<(), NeedsDraw> {
         let plan = self.plan;
         let facts = self.facts;
-        let first_step = plan.stages.get(first_stage).map_or(u32::MAX, |stage| stage.first_step);
-        let mut firing = facts.steps.iter().skip_while(|step| **step < first_step).peekable();
+        let mut firing = match first_stage {
+            0 => facts.steps.as_slice(),
+            stage => {
+                let first = plan.stages.get(stage).map_or(u32::MAX, |stage| stage.first_step);
+                facts.steps.get(facts.steps.partition_point(|step| *step < first)..).unwrap_or_default()
+            }
+        };
         // Foreign routers have no steps and must not be jumped over.
         let stop =
             plan.foreign.iter().copied().find(|stage| *stage as usize >= first_stage).unwrap_or(u32::MAX);
-        while let Some(step) = firing.peek() {
-            let Some((number, _)) = plan.steps.get(**step as usize) else { break };
+        while let Some(step) = firing.first() {
+            let Some((number, _)) = plan.steps.get(*step as usize) else { break };
             if *number >= stop {
                 break;
             }
@@ -161,7 +166,8 @@ impl<'p, 's> Machine<'p, 's> {
             }
             let mut last_word = false;
             let mut fired = false;
-            while let Some(step) = firing.next_if(|step| **step < end) {
+            while let Some((step, rest)) = firing.split_first().filter(|(step, _)| **step < end) {
+                firing = rest;
                 let place = (*step - stage.first_step) as usize;
                 if compiled.program.firing == Firing::First
                     && matches!(compiled.program.steps.get(place), Some(Step::Condition(_)))

@@ -41,6 +41,8 @@ pub struct Session {
     slots: Box<[Slot]>,
     marks: [Mark; MARKS],
     used: usize,
+    /// The slot of the call before: most threads repeat a method.
+    last: usize,
     stream: Stream,
     /// For picks; lent out while a view is.
     pub(crate) pick_stream: Stream,
@@ -74,9 +76,9 @@ impl Default for Inline {
 }
 
 impl Slot {
-    #[inline]
-    fn holds(&self, hash: u64, bare: bool, key: &[u8]) -> bool {
-        if self.hash != hash || self.bare != bare || self.len as usize != key.len() {
+    #[inline(always)]
+    fn is_for(&self, bare: bool, key: &[u8]) -> bool {
+        if self.node.is_none() || self.bare != bare || self.len as usize != key.len() {
             return false;
         }
         match &self.long {
@@ -143,6 +145,14 @@ impl fmt::Debug for Remembered<'_> {
     }
 }
 
+/// A call no slot holds.
+struct Missing {
+    hash: u64,
+    bare: bool,
+    /// The first slot it may take.
+    place: usize,
+}
+
 /// Where the answer of a call is.
 #[derive(Clone, Copy)]
 enum Found {
@@ -168,6 +178,18 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
+    #[inline(always)]
+    pub(crate) fn of(plan: &'a Plan, outcome: &'a Outcome) -> View<'a> {
+        View {
+            plan: Some(plan),
+            rows: outcome.rows(),
+            invokers: &plan.invokers,
+            outcome: Some(outcome),
+            generation: plan.generation,
+            emptied_by: if outcome.emptied_by.is_some() { plan.stage_name(outcome.emptied_by) } else { None },
+        }
+    }
+
     /// How many invokers may serve the call.
     #[inline]
     pub fn len(&self) -> usize {
@@ -247,6 +269,7 @@ impl Chain {
             slots: (0..SLOTS).map(|_| Slot::default()).collect(),
             marks: [Mark::default(); MARKS],
             used: 0,
+            last: 0,
             stream: self.shared.random.stream(),
             pick_stream: self.shared.random.stream(),
             facts: Facts::default(),
@@ -423,64 +446,61 @@ impl Session {
     }
 
     fn recall_by_text(&mut self, stamp: u64, call: &Invocation<'_>) -> Option<usize> {
-        let plan = self.plan.as_deref()?;
-        let bare = plan.is_bare(call);
-        let key: &[u8] = if bare {
-            if plan.calls.reads().method || plan.calls.reads().raw_method {
-                call.effective_method()
-            } else {
-                b""
-            }
-        } else {
-            project(plan, call, &mut self.key);
-            &self.key
-        };
-        let hash = hash::bytes(self.seed, key) | 1;
-        let place = (hash >> 32) as usize % SLOTS;
-        let found = [place, place ^ 1]
-            .into_iter()
-            .find(|place| self.slots.get(*place).is_some_and(|slot| slot.holds(hash, bare, key)))?;
+        let found = self.locate(call).ok()?;
         if let Some(mark) = self.marks.get_mut(mark_of(stamp)) {
             *mark = Mark { stamp, slot: found as u32 };
         }
         Some(found)
     }
 
+    /// The slot of a call; else what is needed to fill one.
     #[inline(always)]
-    fn find(&mut self, call: &Invocation<'_>) -> Found {
-        let Some(plan) = self.plan.as_deref() else { return Found::Run };
-        if plan.memo.is_off() {
-            return Found::Run;
-        }
+    fn locate(&mut self, call: &Invocation<'_>) -> std::result::Result<usize, Missing> {
+        let nowhere = Missing { hash: 0, bare: false, place: 0 };
+        let Some(plan) = self.plan.as_deref() else { return Err(nowhere) };
         let bare = plan.is_bare(call);
         let key: &[u8] = if bare {
-            if plan.calls.reads().method || plan.calls.reads().raw_method {
-                call.effective_method()
-            } else {
-                b""
-            }
+            plan.bare_key(call)
         } else {
             project(plan, call, &mut self.key);
             &self.key
         };
+        if self.slots.get(self.last).is_some_and(|slot| slot.is_for(bare, key)) {
+            return Ok(self.last);
+        }
         let hash = hash::bytes(self.seed, key) | 1;
         let place = (hash >> 32) as usize % SLOTS;
         for place in [place, place ^ 1] {
-            let Some(slot) = self.slots.get(place) else { continue };
-            if !slot.holds(hash, bare, key) {
-                continue;
-            }
-            match slot.node.as_deref().map(|node| &node.kind) {
-                Some(NodeKind::Rows(outcome)) => {
-                    let foreign = outcome.resume_at.is_some();
-                    self.path.clear();
-                    return if foreign { Found::Foreign(Some(place)) } else { Found::Slot(place) };
-                }
-                Some(NodeKind::Draw { .. }) => return self.draw(call, Some(place)),
-                None => return Found::Run,
+            if self.slots.get(place).is_some_and(|slot| slot.hash == hash && slot.is_for(bare, key)) {
+                self.last = place;
+                return Ok(place);
             }
         }
-        self.first_time(call, hash, bare, place)
+        Err(Missing { hash, bare, place })
+    }
+
+    #[inline(always)]
+    fn find(&mut self, call: &Invocation<'_>) -> Found {
+        if self.plan.as_deref().is_none_or(|plan| plan.memo.is_off()) {
+            return Found::Run;
+        }
+        match self.locate(call) {
+            Ok(place) => self.found(call, place),
+            Err(Missing { hash, bare, place }) => self.first_time(call, hash, bare, place),
+        }
+    }
+
+    #[inline(always)]
+    fn found(&mut self, call: &Invocation<'_>, place: usize) -> Found {
+        match self.slots.get(place).and_then(|slot| slot.node.as_deref()).map(|node| &node.kind) {
+            Some(NodeKind::Rows(outcome)) => {
+                let foreign = outcome.resume_at.is_some();
+                self.path.clear();
+                if foreign { Found::Foreign(Some(place)) } else { Found::Slot(place) }
+            }
+            Some(NodeKind::Draw { .. }) => self.draw(call, Some(place)),
+            None => Found::Run,
+        }
     }
 
     #[cold]
@@ -489,18 +509,10 @@ impl Session {
         let Some(plan) = self.plan.as_deref() else { return Found::Run };
         plan.facts(call, &mut self.facts);
         let Some(node) = plan.node(&self.facts, &mut self.scratch) else { return Found::Run };
-        if bare && let Some(slot) = plan.quick_slot(call) {
-            let _ = slot.set(Arc::clone(&node));
+        if bare && let Some(quick) = plan.quick(call) {
+            let _ = quick.node.set(Arc::clone(&node));
         }
-        let key: &[u8] = if bare {
-            if plan.calls.reads().method || plan.calls.reads().raw_method {
-                call.effective_method()
-            } else {
-                b""
-            }
-        } else {
-            &self.key
-        };
+        let key: &[u8] = if bare { plan.bare_key(call) } else { &self.key };
         let in_slot = if key.len() <= LONGEST {
             // Of the two places the one that is free, else the first: it is then the older.
             let taken = |at: usize| self.slots.get(at).is_some_and(|slot| slot.node.is_some());
@@ -603,7 +615,7 @@ impl Session {
     fn run<'s>(&'s mut self, call: &Invocation<'_>, mask: Option<&'s Bits>) -> Result<View<'s>> {
         let Session { plan, facts, scratch, stream, .. } = self;
         let Some(plan) = plan.as_deref() else { return Err(Error::bare(Status::E_STATE)) };
-        plan.facts(call, facts);
+        let facts = plan.facts_of(call, facts);
         let mut random = |bound| stream.below(bound);
         let mut machine = Machine::new(plan, facts, scratch, mask);
         let _ = machine.run(0, &mut Draws::Live(&mut random, call));
@@ -691,14 +703,7 @@ fn view_of<'a>(plan: Option<&'a Plan>, root: Option<&'a Node>, path: &[u32]) -> 
         };
     }
     match (plan, node.map(|node| &node.kind)) {
-        (Some(plan), Some(NodeKind::Rows(outcome))) => View {
-            plan: Some(plan),
-            rows: outcome.rows(),
-            invokers: &plan.invokers,
-            outcome: Some(outcome),
-            generation: plan.generation,
-            emptied_by: if outcome.emptied_by.is_some() { plan.stage_name(outcome.emptied_by) } else { None },
-        },
+        (Some(plan), Some(NodeKind::Rows(outcome))) => View::of(plan, outcome),
         _ => View {
             plan: None,
             rows: Rows::List(&[]),
