@@ -21,7 +21,7 @@ struct kind {
 };
 
 /* Ends with an entry whose file is NULL. */
-extern const struct kind dial_kinds[], race_kinds[];
+extern const struct kind dial_kinds[], race_kinds[], rule_kinds[], pick_kinds[];
 
 static inline const cJSON *get(const cJSON *object, const char *name)
 {
