@@ -416,6 +416,188 @@ static void kept_routes(void)
     close(listener);
 }
 
+/* ---- with an engine that asks, and listeners */
+
+struct asked {
+    byway_dns_request *request;
+    int told, events[16], number;
+    int32_t failure;
+};
+
+static byway_status lookup(void *data, byway_dns_request *request, const char *host, size_t len, const byway_call *call)
+{
+    struct asked *asked = data;
+    (void)host;
+    (void)len;
+    (void)call;
+    asked->request = byway_dns_request_retain(request);
+    return BYWAY_PENDING;
+}
+
+static void *late(void *data)
+{
+    struct asked *asked = data;
+    (void)byway_dns_request_add_text(asked->request, "127.0.0.1", BYWAY_NUL, NULL);
+    (void)byway_dns_request_finish(asked->request);
+    return NULL;
+}
+
+static byway_selector *asking(struct asked *asked, int port, uint32_t flags)
+{
+    byway_dns_callbacks set = BYWAY_DNS_CALLBACKS_INIT;
+    byway_address_options where = BYWAY_ADDRESS_OPTIONS_INIT;
+    byway_selector_options how = BYWAY_SELECTOR_OPTIONS_INIT;
+    byway_dns *dns = NULL;
+    byway_address *address = NULL;
+    byway_selector *selector = NULL;
+    memset(asked, 0, sizeof *asked);
+    set.user_data = asked;
+    set.lookup = lookup;
+    NEED(byway_dns_new(engine, &set, &dns, NULL));
+    where.host.data = "late.example";
+    where.host.len = BYWAY_NUL;
+    where.port = port;
+    where.dns = dns;
+    NEED(byway_address_new(engine, &where, &address, NULL));
+    how.flags = flags;
+    NEED(byway_selector_new(engine, address, &how, &selector, NULL));
+    byway_address_release(address);
+    byway_dns_release(dns);
+    return selector;
+}
+
+static void answers_later(void)
+{
+    int port = 0, listener = listen_at("127.0.0.1", 8, &port), fd = -1;
+    struct asked asked;
+    byway_selector *selector = asking(&asked, port, 0);
+    byway_dial *dial = NULL;
+    byway_connected connected;
+    struct pollfd set;
+    pthread_t thread;
+    int64_t left = 0;
+    NEED(byway_dial_new(engine, selector, NULL, NULL, &dial, NULL));
+    NEED(byway_dial_fd(dial, &fd, NULL));
+    STATUS(byway_dial_step(dial, NULL, 0, NULL), BYWAY_PENDING, "asked for addresses");
+    set.fd = fd;
+    set.events = POLLIN;
+    OK(poll(&set, 1, 0) == 0, "nothing to do meanwhile");
+    pthread_create(&thread, NULL, late, &asked);
+    OK(poll(&set, 1, 10000) == 1, "an answer from another thread wakes the loop");
+    pthread_join(thread, NULL);
+    STATUS(byway_dial_step(dial, NULL, 0, NULL), BYWAY_OK, "and the dial goes on");
+    STATUS(byway_dial_take(dial, &connected, NULL), BYWAY_OK, "to a socket");
+    finish(&connected);
+    byway_dial_free(dial);
+    byway_dns_request_release(asked.request);
+    byway_selector_free(selector);
+
+    selector = asking(&asked, port, BYWAY_SELECTOR_EARLY);
+    NEED(byway_dial_new(engine, selector, NULL, NULL, &dial, NULL));
+    STATUS(byway_dial_step_at(dial, 0, NULL, 0, NULL), BYWAY_PENDING, "asked");
+    (void)byway_dns_request_add_text(asked.request, "127.0.0.1", BYWAY_NUL, NULL);
+    (void)byway_dns_request_family_done(asked.request, 4);
+    STATUS(byway_dial_step_at(dial, 10, NULL, 0, NULL), BYWAY_PENDING, "IPv4 is there and waits for IPv6");
+    (void)byway_dial_deadline_ms(dial, &left);
+    OK(left == 50, "for 50 ms: %d", (int)left);
+    (void)byway_dns_request_finish(asked.request);
+    STATUS(byway_dial_step_at(dial, 20, NULL, 0, NULL), BYWAY_OK, "which has none: no further wait");
+    byway_dial_free(dial);
+    byway_dns_request_release(asked.request);
+    byway_selector_free(selector);
+
+    selector = asking(&asked, port, 0);
+    NEED(byway_dial_new(engine, selector, NULL, NULL, &dial, NULL));
+    STATUS(byway_dial_step(dial, NULL, 0, NULL), BYWAY_PENDING, "asked");
+    NEED(byway_dial_fd(dial, &fd, NULL));
+    set.fd = fd;
+    pthread_create(&thread, NULL, end_selector, selector);
+    OK(poll(&set, 1, 10000) == 1, "freeing its selector wakes the dial");
+    pthread_join(thread, NULL);
+    STATUS(byway_dial_step(dial, NULL, 0, NULL), BYWAY_E_CANCELED, "and ends it");
+    byway_dial_free(dial);
+    byway_dns_request_release(asked.request);
+    close(listener);
+}
+
+static byway_status choose(void *data, byway_proxy_request *request, const char *uri, size_t len, const byway_call *call)
+{
+    struct asked *asked = data;
+    (void)uri;
+    (void)len;
+    (void)call;
+    NEED(byway_proxy_request_add(request, BYWAY_PROXY_HTTP, "127.0.0.1", BYWAY_NUL, asked->number, NULL));
+    NEED(byway_proxy_request_add_direct(request));
+    return BYWAY_OK;
+}
+
+static void failed(void *data, const char *uri, size_t len, const byway_route *route, int32_t failure, int32_t number,
+                   const byway_call *call)
+{
+    struct asked *asked = data;
+    (void)uri;
+    (void)len;
+    (void)route;
+    (void)call;
+    asked->told += number == ECONNREFUSED;
+    asked->failure = failure;
+}
+
+static void note(void *data, const byway_event *event)
+{
+    struct asked *asked = data;
+    if (asked->number < 16)
+        asked->events[asked->number++] = event->kind;
+}
+
+static void reports(void)
+{
+    static const int wanted[] = {BYWAY_EVENT_CONNECT_START, BYWAY_EVENT_CONNECT_FAILED, BYWAY_EVENT_CONNECT_START,
+                                 BYWAY_EVENT_CONNECT_END};
+    int port = 0, listener = listen_at("127.0.0.1", 8, &port), dead = 0;
+    struct asked asked, heard;
+    byway_proxy_selector_callbacks set = BYWAY_PROXY_SELECTOR_CALLBACKS_INIT;
+    byway_listener_callbacks ears = BYWAY_LISTENER_CALLBACKS_INIT;
+    byway_address_options where = BYWAY_ADDRESS_OPTIONS_INIT;
+    byway_proxy_selector *proxies = NULL;
+    byway_listener *ear = NULL;
+    byway_address *address = NULL;
+    byway_selector *selector = NULL;
+    byway_dial *dial = NULL;
+    byway_connected connected;
+    close(listen_at("127.0.0.1", 1, &dead));
+    memset(&asked, 0, sizeof asked);
+    memset(&heard, 0, sizeof heard);
+    asked.number = dead;
+    set.user_data = &asked;
+    set.select = choose;
+    set.connect_failed = failed;
+    ears.user_data = &heard;
+    ears.mask = 1u << BYWAY_EVENT_CONNECT_START | 1u << BYWAY_EVENT_CONNECT_END | 1u << BYWAY_EVENT_CONNECT_FAILED |
+                1u << BYWAY_EVENT_CONNECT_CANCELED;
+    ears.on_event = note;
+    NEED(byway_engine_add_listener(engine, &ears, &ear, NULL));
+    NEED(byway_proxy_selector_new(engine, &set, &proxies, NULL));
+    where.host.data = "127.0.0.1";
+    where.host.len = BYWAY_NUL;
+    where.port = port;
+    where.proxy_selector = proxies;
+    NEED(byway_address_new(engine, &where, &address, NULL));
+    NEED(byway_selector_new(engine, address, NULL, &selector, NULL));
+    NEED(byway_dial_new(engine, selector, NULL, NULL, &dial, NULL));
+    STATUS(byway_dial_run(dial, -1, &connected, NULL), BYWAY_OK, "the second of two proxies");
+    OK(asked.told == 1 && asked.failure == BYWAY_FAILURE_REFUSED, "the proxy selector hears of the first");
+    OK(heard.number == 4 && memcmp(heard.events, wanted, sizeof wanted) == 0, "and listeners of everything, in order");
+    finish(&connected);
+    byway_dial_free(dial);
+    byway_selector_free(selector);
+    byway_address_release(address);
+    byway_proxy_selector_release(proxies);
+    (void)byway_listener_remove(ear);
+    byway_listener_release(ear);
+    close(listener);
+}
+
 static void options(void)
 {
     static const struct {
@@ -479,6 +661,8 @@ int main(void)
     hooks(1);
     others();
     kept_routes();
+    answers_later();
+    reports();
     options();
     after_shutdown();
     byway_engine_release(engine);

@@ -76,13 +76,13 @@ impl Routes {
         let first = work.core().routes(address, &selection).next();
         let first =
             first.map(|route| (family_of(route.hop().0.family), route.proxy().map_or(0, |proxy| proxy.id())));
-        if let (Some((family, proxy)), Some((other, of))) = (self.awaited, first) {
-            if proxy != of || family != other {
-                // The awaited family has no address; this is another Selection.
-                self.held = Some(Held::Selection(selection));
-                self.awaited = None;
-                return Next::Family { family, last: true };
-            }
+        if let (Some((family, proxy)), Some((other, of))) = (self.awaited, first)
+            && (proxy != of || family != other)
+        {
+            // The awaited family has no address; this is another Selection.
+            self.held = Some(Held::Selection(selection));
+            self.awaited = None;
+            return Next::Family { family, last: true };
         }
         let proxies = work.target().proxies.as_ref();
         batch.extend(work.core().routes(address, &selection).map(|route| DialRoute {
