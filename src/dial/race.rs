@@ -468,7 +468,7 @@ impl Race {
             self.begun = true;
             self.next_start = now;
             let limit = Millis::from(self.rules.overall_timeout_ms);
-            self.overall = (limit > 0).then_some(now + limit);
+            self.overall = (limit > 0).then_some(now.saturating_add(limit));
         }
         loop {
             if self.canceled && self.ended.is_none() && !self.is_ending() {
@@ -552,7 +552,7 @@ impl Race {
         match attempt.report.take()? {
             Report::Tcp { handshake: true } => {
                 attempt.phase = Phase::Handshake;
-                attempt.deadline = (limit > 0).then_some(now + limit);
+                attempt.deadline = (limit > 0).then_some(now.saturating_add(limit));
                 if until == RaceUntil::Tcp {
                     self.closing = Some(Closing::Winner { id, handshake: true });
                     return None;
@@ -583,7 +583,7 @@ impl Race {
                 }
                 self.waiting.push_front(attempt.candidate);
                 self.last_start = attempt.before.1;
-                self.next_start = now + self.delay;
+                self.next_start = now.saturating_add(self.delay);
                 Some(Action::PutBack(id))
             }
             Report::Stop => {
@@ -605,7 +605,7 @@ impl Race {
 
     fn extend(&mut self, now: Millis) {
         let pause = self.rules.ready_extend_ms.map_or(self.delay, Millis::from);
-        self.next_start = self.next_start.max(now + pause);
+        self.next_start = self.next_start.max(now.saturating_add(pause));
     }
 
     fn failed(&mut self, now: Millis, attempt: &Attempt, at_once: bool) {
@@ -616,7 +616,7 @@ impl Race {
         } else if self.rules.on_failure == OnFailure::Immediate
             || self.rules.on_failure == OnFailure::Latest && attempt.id == self.next_id
         {
-            self.next_start = self.next_start.min(now.max(self.last_start + FLOOR));
+            self.next_start = self.next_start.min(now.max(self.last_start.saturating_add(FLOOR)));
         }
     }
 
@@ -632,7 +632,7 @@ impl Race {
         if live.started || preferred_over || self.waiting.iter().any(|c| c.family == live.preferred) {
             return Some(now);
         }
-        Some(live.first_answer? + Millis::from(self.rules.resolution_delay_ms))
+        Some(live.first_answer?.saturating_add(Millis::from(self.rules.resolution_delay_ms)))
     }
 
     fn start(&mut self, now: Millis) -> Option<Action> {
@@ -647,7 +647,7 @@ impl Race {
             Some(front) => *front,
             None => {
                 if self.rules.upstream_timing && !idle {
-                    self.next_start = now + self.delay;
+                    self.next_start = now.saturating_add(self.delay);
                 }
                 return None;
             }
@@ -671,12 +671,12 @@ impl Race {
             id: self.next_id,
             candidate,
             phase: Phase::Connecting,
-            deadline: (limit > 0).then_some(now + limit),
+            deadline: (limit > 0).then_some(now.saturating_add(limit)),
             report: None,
             before: (self.next_start, self.last_start),
         });
         self.last_start = now;
-        self.next_start = now + self.delay;
+        self.next_start = now.saturating_add(self.delay);
         Some(Action::Start { attempt: self.next_id, route: candidate.route })
     }
 

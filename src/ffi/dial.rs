@@ -2,7 +2,7 @@
 
 use super::arguments;
 use super::arguments::byway_str;
-use super::callbacks::Set;
+use super::callbacks::{self, Set};
 use super::dial_hooks::{HostHooks, byway_dial_callbacks};
 use super::dial_options::{byway_dial_options, options_of};
 use super::engine::byway_engine;
@@ -199,14 +199,14 @@ pub const BYWAY_RESUME_CLOSED: i32 = 2;
 fn make(
     engine: *mut byway_engine,
     options: *const byway_dial_options,
-    callbacks: *const byway_dial_callbacks,
+    hooks: *const byway_dial_callbacks,
     out: *mut *mut byway_dial,
     origin: impl FnOnce() -> Result<Origin, Fail>,
 ) -> Result<Status, Fail> {
-    let out = arguments::out_handle(out, "out")?;
-    let set = match callbacks.is_null() {
+    let out = arguments::out_handle(out, "out").inspect_err(|_| callbacks::destroy_refused(hooks))?;
+    let set = match hooks.is_null() {
         true => None,
-        false => Some(Set::register(callbacks, engine, "callbacks")?.1),
+        false => Some(Set::register(hooks, engine, "callbacks")?.1),
     };
     let engine = Arc::clone(&handle::shared(engine, "engine")?.0);
     engine.check_open()?;

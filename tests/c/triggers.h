@@ -3,8 +3,11 @@
 #define TRIGGERS_H
 
 #include "byway.h"
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* What a callback does: `engine` is the one it was made with, NULL when it has none. */
 typedef void (*inside)(byway_engine *engine, const byway_call *call);
@@ -325,7 +328,7 @@ static void proxy_destroy(inside body)
     end_engine();
 }
 
-static void listen(inside body, void (*event)(void *, const byway_event *), void (*destroy)(void *))
+static void hear(inside body, void (*event)(void *, const byway_event *), void (*destroy)(void *))
 {
     byway_listener_callbacks set = BYWAY_LISTENER_CALLBACKS_INIT;
     byway_listener *listener = NULL;
@@ -347,12 +350,136 @@ static void quiet_event(void *user_data, const byway_event *event)
 
 static void listener_event(inside body)
 {
-    listen(body, run_event, NULL);
+    hear(body, run_event, NULL);
 }
 
 static void listener_destroy(inside body)
 {
-    listen(body, quiet_event, run_destroy_alone);
+    hear(body, quiet_event, run_destroy_alone);
+}
+
+static byway_status run_open(void *user_data, int32_t family, int32_t protocol, const byway_route *route, int32_t *fd,
+                             const byway_call *call)
+{
+    (void)user_data;
+    (void)family;
+    (void)protocol;
+    (void)route;
+    (void)fd;
+    what(of, call);
+    return BYWAY_PASS;
+}
+
+static byway_status run_configure(void *user_data, int32_t fd, const byway_route *route, const byway_call *call)
+{
+    (void)user_data;
+    (void)fd;
+    (void)route;
+    what(of, call);
+    return BYWAY_OK;
+}
+
+static byway_status run_close(void *user_data, int32_t fd, const byway_call *call)
+{
+    (void)user_data;
+    (void)fd;
+    what(of, call);
+    return BYWAY_PASS;
+}
+
+static byway_status run_auth(void *user_data, byway_dial *dial, uint32_t attempt, const byway_route *route,
+                             const byway_str *challenges, size_t count, const byway_call *call)
+{
+    (void)user_data;
+    (void)dial;
+    (void)attempt;
+    (void)route;
+    (void)challenges;
+    (void)count;
+    what(of, call);
+    return BYWAY_PASS;
+}
+
+/* One dial on loopback: to a port where nobody listens, or through a proxy that takes the connection and says nothing. */
+static void dial_with(const byway_dial_callbacks *set, int listening)
+{
+    byway_address_options where = BYWAY_ADDRESS_OPTIONS_INIT;
+    byway_dial_options how = BYWAY_DIAL_OPTIONS_INIT;
+    byway_address *address = NULL;
+    byway_proxy *proxy = NULL;
+    byway_route *route = NULL;
+    byway_dial *dial = NULL;
+    byway_connected connected;
+    byway_ip hop = { { 127, 0, 0, 1 }, 0, 4, { 0 } };
+    struct sockaddr_in at;
+    socklen_t size = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    memset(&at, 0, sizeof at);
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(listener, (struct sockaddr *)&at, size) != 0 || getsockname(listener, (struct sockaddr *)&at, &size) != 0 ||
+        (listening && listen(listener, 4) != 0))
+        abort();
+    where.host.data = "a.example";
+    where.host.len = BYWAY_NUL;
+    where.port = 443;
+    where.flags = BYWAY_ADDRESS_TLS;
+    how.flags = BYWAY_DIAL_ASK_FIRST;
+    (void)byway_address_new(of, &where, &address, NULL);
+    (void)byway_proxy_new(BYWAY_PROXY_HTTP, "127.0.0.1", BYWAY_NUL, ntohs(at.sin_port), &proxy, NULL);
+    (void)byway_route_new(address, proxy, &hop, ntohs(at.sin_port), &route, NULL);
+    (void)byway_dial_new_routes(of, (const byway_route *const *)&route, 1, &how, set, &dial, NULL);
+    (void)byway_dial_run(dial, 0, &connected, NULL);
+    byway_dial_free(dial);
+    byway_route_release(route);
+    byway_proxy_release(proxy);
+    byway_address_release(address);
+    close(listener);
+}
+
+static void dial_open(inside body)
+{
+    byway_dial_callbacks set = BYWAY_DIAL_CALLBACKS_INIT;
+    set.open_socket = run_open;
+    (void)fresh_engine(body);
+    dial_with(&set, 0);
+    end_engine();
+}
+
+static void dial_configure(inside body)
+{
+    byway_dial_callbacks set = BYWAY_DIAL_CALLBACKS_INIT;
+    set.configure = run_configure;
+    (void)fresh_engine(body);
+    dial_with(&set, 0);
+    end_engine();
+}
+
+static void dial_close(inside body)
+{
+    byway_dial_callbacks set = BYWAY_DIAL_CALLBACKS_INIT;
+    set.close_socket = run_close;
+    (void)fresh_engine(body);
+    dial_with(&set, 0);
+    end_engine();
+}
+
+static void dial_auth(inside body)
+{
+    byway_dial_callbacks set = BYWAY_DIAL_CALLBACKS_INIT;
+    set.proxy_auth = run_auth;
+    (void)fresh_engine(body);
+    dial_with(&set, 1);
+    end_engine();
+}
+
+static void dial_destroy(inside body)
+{
+    byway_dial_callbacks set = BYWAY_DIAL_CALLBACKS_INIT;
+    set.destroy = run_destroy_alone;
+    (void)fresh_engine(body);
+    dial_with(&set, 0);
+    end_engine();
 }
 
 static const struct trigger {
@@ -369,6 +496,11 @@ static const struct trigger {
     { "byway_proxy_selector_callbacks.connect_failed", proxy_failed, NULL },
     { "byway_proxy_selector_callbacks.on_cancel", proxy_cancel, NULL },
     { "byway_proxy_selector_callbacks.destroy", proxy_destroy, NULL },
+    { "byway_dial_callbacks.open_socket", dial_open, NULL },
+    { "byway_dial_callbacks.configure", dial_configure, NULL },
+    { "byway_dial_callbacks.close_socket", dial_close, NULL },
+    { "byway_dial_callbacks.proxy_auth", dial_auth, NULL },
+    { "byway_dial_callbacks.destroy", dial_destroy, NULL },
     { "byway_listener_callbacks.on_event", listener_event, NULL },
     { "byway_listener_callbacks.destroy", listener_destroy, NULL },
     { "byway_router_callbacks.route", router_route, NULL },

@@ -208,6 +208,18 @@ static byway_status answer_select(void *user_data, byway_proxy_request *request,
     return byway_proxy_request_add_direct(request);
 }
 
+static byway_status open_as_usual(void *user_data, int32_t family, int32_t protocol, const byway_route *route, int32_t *fd,
+                                  const byway_call *call)
+{
+    (void)user_data;
+    (void)family;
+    (void)protocol;
+    (void)route;
+    (void)fd;
+    (void)call;
+    return BYWAY_PASS;
+}
+
 static void on_event(void *user_data, const byway_event *event)
 {
     (void)user_data;
@@ -286,6 +298,27 @@ static void *make_selection(void)
     return made;
 }
 
+/* To a port of this machine where nobody listens. */
+static void *make_dial(void)
+{
+    byway_dial *made = NULL;
+    byway_route *route = NULL;
+    byway_address *address = make_address();
+    byway_ip hop = { { 127, 0, 0, 1 }, 0, 4, { 0 } };
+    (void)byway_route_new(address, NULL, &hop, 1, &route, NULL);
+    (void)byway_dial_new_routes(engine(), (const byway_route *const *)&route, 1, NULL, NULL, &made, NULL);
+    byway_route_release(route);
+    byway_address_release(address);
+    return made;
+}
+
+static void *make_handshake(void)
+{
+    byway_handshake *made = NULL;
+    (void)byway_handshake_new_target(BYWAY_PROXY_HTTP, "a.example", BYWAY_NUL, 443, NULL, 0, NULL, 0, NULL, &made, NULL);
+    return made;
+}
+
 static void *make_dns_request(void)
 {
     byway_selection *none = NULL;
@@ -339,6 +372,8 @@ static const struct maker {
     MAKER(route, make_route, release),
     MAKER(selector, make_selector, free),
     MAKER(selection, make_selection, free),
+    MAKER(dial, make_dial, free),
+    MAKER(handshake, make_handshake, free),
     MAKER(listener, make_listener, release),
     MAKER(invokers, make_invokers, release),
     MAKER(invokers_builder, make_invokers_builder, free),
@@ -392,6 +427,8 @@ void zoo_fill(const char *name, void *structure)
         ((byway_dns_callbacks *)structure)->lookup = answer_lookup;
     if (!strcmp(name, "byway_proxy_selector_callbacks"))
         ((byway_proxy_selector_callbacks *)structure)->select = answer_select;
+    if (!strcmp(name, "byway_dial_callbacks"))
+        ((byway_dial_callbacks *)structure)->open_socket = open_as_usual;
     if (!strcmp(name, "byway_listener_callbacks"))
         ((byway_listener_callbacks *)structure)->on_event = on_event;
     if (!strcmp(name, "byway_address_options")) {

@@ -263,6 +263,11 @@ impl<S: RouteSource> Operation<S> {
         }
     }
 
+    /// A time of ours on the monotonic clock, in nanoseconds.
+    fn moment(&self, at: Millis) -> u64 {
+        self.origin.saturating_add(at.saturating_mul(1_000_000))
+    }
+
     fn check_process(&self) -> Result<()> {
         if !fork::is_child() {
             return Ok(());
@@ -281,7 +286,7 @@ impl<S: RouteSource> Operation<S> {
         if self.test_clock.is_some() || self.origin == 0 {
             return Some(at.saturating_sub(self.now()));
         }
-        let left = (self.origin + at * 1_000_000).saturating_sub(monotonic_ns());
+        let left = self.moment(at).saturating_sub(monotonic_ns());
         Some(left.div_ceil(1_000_000))
     }
 
@@ -355,8 +360,8 @@ impl<S: RouteSource> Operation<S> {
             self.shared.wake.raise(0);
             return;
         }
-        let wait = self.wait.filter(|_| matches!(self.state, State::Running));
-        if poller.arm(wait.map(|at| self.origin + at * 1_000_000)).is_err() {
+        let (wait, origin) = (self.wait.filter(|_| matches!(self.state, State::Running)), self.origin);
+        if poller.arm(wait.map(|at| origin.saturating_add(at.saturating_mul(1_000_000)))).is_err() {
             // Out of descriptors: the host steps again and again rather than missing a deadline.
             self.shared.wake.raise(0);
         }
@@ -393,7 +398,7 @@ impl<S: RouteSource> Operation<S> {
     /// # Errors
     /// As [`Operation::step`].
     pub fn step_at(&mut self, now: Millis, ready: &[PollEntry]) -> Result<Step> {
-        self.test_clock = Some(now);
+        self.test_clock = Some(self.test_clock.map_or(now, |before| before.max(now)));
         self.step_with(ready)
     }
 
