@@ -14,6 +14,8 @@ use super::{Rule, destination::DestinationCondition};
 use crate::chain::program as p;
 use crate::chain::program::{CallKey, CallTest, Column, Program, RowTest, Step, Test, Then};
 use crate::chain::url::Url;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// One rule for one consumer.
@@ -33,7 +35,7 @@ pub fn condition_rule(rule: &ConditionRule, consumer: &Url, dialect: Dialect) ->
         return Program::new(Vec::new());
     }
     let table = dialect.table();
-    let at = Lowering { consumer, dialect };
+    let at = Lowering::new(consumer, dialect);
     let force = rule.header.force;
     let steps = match &rule.conditions {
         Conditions::V30(list) => list.iter().filter_map(|one| at.condition(one, force)).collect(),
@@ -54,6 +56,20 @@ pub fn condition_rule(rule: &ConditionRule, consumer: &Url, dialect: Dialect) ->
 struct Lowering<'a> {
     consumer: &'a Url,
     dialect: Dialect,
+    /// Tests made so far: rules say the same things again and again.
+    made: RefCell<HashMap<String, Test>>,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(consumer: &'a Url, dialect: Dialect) -> Self {
+        Lowering { consumer, dialect, made: RefCell::default() }
+    }
+
+    fn made(&self, pattern: &Pattern, view: &View, words: &str) -> Test {
+        let key = value::pattern_key(pattern, view);
+        let mut made = self.made.borrow_mut();
+        Arc::clone(made.entry(key).or_insert_with(|| value::pattern(pattern.clone(), view, words)))
+    }
 }
 
 /// A formula over the value of one key. The same for both sides; what its leaves test differs.
@@ -170,8 +186,12 @@ impl Lowering<'_> {
                 let on_consumer = self.on_consumer(test);
                 let key = if table.unwrap_generic { CallKey::Method } else { CallKey::RawMethod };
                 let formula = self.formula(test, Side::When, &plain, false);
-                let unnamed = value::pattern(Pattern::Exact(String::new()), &View::default(), "");
-                let none = || CallTest::Value(key.clone(), Arc::clone(&unnamed));
+                let none = || {
+                    CallTest::Value(
+                        key.clone(),
+                        self.made(&Pattern::Exact(String::new()), &View::default(), ""),
+                    )
+                };
                 match (on_consumer, formula.eval(Some(""))) {
                     (true, false) => CallTest::AnyOf(vec![none(), formula.call(&key)]),
                     (false, true) => {
@@ -265,7 +285,7 @@ impl Lowering<'_> {
     fn formula(&self, test: &KeyTest, side: Side, view: &View, never_missing: bool) -> Formula {
         let absent_fits = self.dialect.table().absent_key == AbsentKey::MatchesUnlessWanted && !never_missing;
         let leaves = |list: &[Value]| any(list.iter().map(|one| self.leaf(one, side, view)).collect());
-        let present = || Formula::Leaf(value::present(view));
+        let present = || Formula::Leaf(self.made(&Pattern::Any, view, "*"));
         let not = |inner: Formula| Formula::Not(Box::new(inner));
         match (test.wanted.is_empty(), test.unwanted.is_empty()) {
             (true, true) if absent_fits => not(present()),
@@ -284,12 +304,12 @@ impl Lowering<'_> {
                     Some(text) => {
                         let words = format!("{} ({text})", one.text);
                         let pattern = Pattern::glob(&text, self.dialect.table().star);
-                        Formula::Leaf(value::pattern(pattern, view, &words))
+                        Formula::Leaf(self.made(&pattern, view, &words))
                     }
                     None => Formula::Const(false),
                 }
             }
-            pattern => Formula::Leaf(value::pattern(pattern.clone(), view, &one.text)),
+            pattern => Formula::Leaf(self.made(pattern, view, &one.text)),
         }
     }
 
@@ -324,7 +344,7 @@ pub(super) fn rows_for_anybody(tests: &Tests, dialect: Dialect) -> RowTest {
     }
     tests.keys.retain(|test| !(test.wanted.is_empty() && test.unwanted.is_empty()));
     match Url::parse("consumer://0.0.0.0") {
-        Ok(consumer) => Lowering { consumer: &consumer, dialect }.rows(&tests),
+        Ok(consumer) => Lowering::new(&consumer, dialect).rows(&tests),
         Err(_) => RowTest::Any,
     }
 }
@@ -423,7 +443,7 @@ pub fn affinity(rule: &AffinityRule, consumer: &Url, dialect: Dialect) -> Progra
                 wanted: vec![value],
                 unwanted: Vec::new(),
             };
-            Lowering { consumer, dialect }.row_test(&test)
+            Lowering::new(consumer, dialect).row_test(&test)
         }
     };
     let text = format!("{}=${0}, at least {}%", rule.key, rule.ratio).into();

@@ -86,8 +86,22 @@ impl ValueTest for Word {
 /// A value fits a pattern; absent ones do not, unless the view reads them as something. References must be
 /// resolved.
 pub(super) fn pattern(pattern: Pattern, view: &View, words: &str) -> Test {
-    let key = format!("pattern {pattern:?} {view:?}");
+    let key = pattern_key(&pattern, view);
     Arc::new(Word { view: view.clone(), what: What::Pattern(pattern), key, words: format!("= {words}") })
+}
+
+/// Says everything a pattern test depends on; no two patterns share one.
+pub(super) fn pattern_key(pattern: &Pattern, view: &View) -> String {
+    let mut key = match pattern {
+        Pattern::Any => "*".to_owned(),
+        Pattern::Exact(text) => format!("={text}"),
+        Pattern::HeadTail(head, tail) => format!("{}*{head}{tail}", head.len()),
+        other => format!("?{other:?}"),
+    };
+    if !view.is_plain() {
+        key = format!("{view:?}{key}");
+    }
+    key
 }
 
 /// A value is there.
