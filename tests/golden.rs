@@ -135,6 +135,24 @@ fn the_library_describes_every_struct_of_the_header() {
     check("abi/layout.txt", &fresh);
 }
 
+/// Structs with a size that the library fills for the host to read.
+const SHOWN: &[&str] = &["byway_event", "byway_router_request"];
+
+#[test]
+fn every_struct_that_grows_has_an_initialiser_that_names_its_fields() {
+    let header = file("include/byway.h");
+    for (name, fields) in structs(&header) {
+        if fields.first().map(String::as_str) != Some("struct_size") || SHOWN.contains(&name.as_str()) {
+            continue;
+        }
+        let macro_name = format!("#define {}_INIT", name.to_uppercase());
+        let at = header.find(&macro_name).unwrap_or_else(|| panic!("no {macro_name}"));
+        let text = header[at..].split("\n#").next().unwrap();
+        let commas = text.matches(',').count();
+        assert!(commas + 1 >= fields.len(), "{macro_name} has fewer values than {name} has fields");
+    }
+}
+
 #[test]
 fn one_version_everywhere() {
     let version = env!("CARGO_PKG_VERSION");

@@ -3,7 +3,8 @@
 #include "conform.h"
 #include <dirent.h>
 
-static const struct kind *const subjects[] = {dial_kinds, race_kinds, rule_kinds, pick_kinds, NULL};
+static const struct kind *const subjects[] = {okhttp_kinds, okhttp_selector_kinds, dial_kinds, race_kinds,
+                                              rule_kinds,   pick_kinds,            NULL};
 
 static char reason[4096];
 
