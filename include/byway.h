@@ -3735,6 +3735,7 @@ byway_status byway_dial_new(struct byway_engine *engine,
  * Makes a dial over the routes of one Selection that are still before its cursor. Otherwise as `byway_dial_new`.
  *
  * Ownership: the caller owns the dial; the selection is not needed any more.
+ * Errors: as `byway_dial_new`.
  */
 BYWAY_API
 byway_status byway_dial_new_selection(struct byway_engine *engine,
@@ -3748,6 +3749,7 @@ byway_status byway_dial_new_selection(struct byway_engine *engine,
  * Makes a dial over routes the host has kept, in this order. Otherwise as `byway_dial_new`.
  *
  * Ownership: the caller owns the dial; the routes are retained.
+ * Errors: as `byway_dial_new`.
  */
 BYWAY_API
 byway_status byway_dial_new_routes(struct byway_engine *engine,
@@ -3964,6 +3966,7 @@ byway_status byway_handshake_new(const struct byway_route *route,
  * a name or an address, also in brackets. `user` NULL = no credentials; they are copied and overwritten at the end.
  * SOCKS5 and SOCKS5H do not differ here: a name is the proxy's to resolve, an address goes as one.
  *
+ * Ownership: the caller owns it.
  * Errors: as `byway_handshake_new`; `BYWAY_E_ENUM`.
  */
 BYWAY_API
@@ -4978,6 +4981,14 @@ BYWAY_API void byway_session_free(struct byway_session *self);
 #define BYWAY_DIAL_CALLBACKS_INIT \
     { sizeof(byway_dial_callbacks), /* user_data */ NULL, /* destroy */ NULL, /* open_socket */ NULL, \
       /* configure */ NULL, /* close_socket */ NULL, /* proxy_auth */ NULL }
+#define BYWAY_PEER_INIT { sizeof(byway_peer), /* flags */ 0, /* reserved */ 0 }
+#define BYWAY_FAILED_CALL_INIT \
+    { sizeof(byway_failed_call), /* failure */ BYWAY_FAILURE_IO, /* phase */ BYWAY_PHASE_TCP, /* flags */ 0, \
+      /* reserved */ 0 }
+#define BYWAY_FAILED_EXCHANGE_INIT \
+    { sizeof(byway_failed_exchange), /* successes */ 0, /* failure */ BYWAY_FAILURE_IO, /* refused_before */ 0, \
+      /* flags */ 0, /* reserved */ 0 }
+#define BYWAY_ENGINE_STATISTICS_INIT { sizeof(byway_engine_statistics), 0, 0, 0, 0, 0 }
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -261,6 +261,7 @@ pub unsafe extern "C" fn byway_dial_new(
 /// Makes a dial over the routes of one Selection that are still before its cursor. Otherwise as `byway_dial_new`.
 ///
 /// Ownership: the caller owns the dial; the selection is not needed any more.
+/// Errors: as `byway_dial_new`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_dial_new_selection(
     engine: *mut byway_engine,
@@ -281,6 +282,7 @@ pub unsafe extern "C" fn byway_dial_new_selection(
 /// Makes a dial over routes the host has kept, in this order. Otherwise as `byway_dial_new`.
 ///
 /// Ownership: the caller owns the dial; the routes are retained.
+/// Errors: as `byway_dial_new`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_dial_new_routes(
     engine: *mut byway_engine,

@@ -105,6 +105,7 @@ pub unsafe extern "C" fn byway_handshake_new(
 /// a name or an address, also in brackets. `user` NULL = no credentials; they are copied and overwritten at the end.
 /// SOCKS5 and SOCKS5H do not differ here: a name is the proxy's to resolve, an address goes as one.
 ///
+/// Ownership: the caller owns it.
 /// Errors: as `byway_handshake_new`; `BYWAY_E_ENUM`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_handshake_new_target(
