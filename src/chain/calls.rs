@@ -198,7 +198,9 @@ impl KeyIndex {
     #[inline]
     fn collect(&self, value: Option<&[u8]>, atoms: &mut Vec<u32>) {
         let Some(value) = value else {
-            atoms.extend_from_slice(&self.absent);
+            for atom in &self.absent {
+                atoms.push(*atom);
+            }
             return;
         };
         if !self.exact.is_empty() {
@@ -207,7 +209,9 @@ impl KeyIndex {
                 atoms.push(*atom);
             }
         }
-        atoms.extend_from_slice(&self.present);
+        for atom in &self.present {
+            atoms.push(*atom);
+        }
         if !self.heads.lengths.is_empty() {
             self.heads.find(value.iter().copied(), |(atom, tail)| {
                 if value.ends_with(tail) {
@@ -246,11 +250,16 @@ impl CallIndex {
             facts.atoms.sort_unstable();
         }
         facts.steps.clear();
-        facts.steps.extend_from_slice(&self.always);
+        // Mostly one or two: not worth a call to copy them.
+        for step in &self.always {
+            facts.steps.push(*step);
+        }
         let before = facts.steps.len();
         for atom in &facts.atoms {
             if let Some(steps) = self.plain.get(*atom as usize) {
-                facts.steps.extend_from_slice(steps);
+                for step in steps {
+                    facts.steps.push(*step);
+                }
             }
             for step in self.closer.get(*atom as usize).into_iter().flatten() {
                 if self.whens.get(step).is_some_and(|when| when.holds(&facts.atoms)) {

@@ -46,7 +46,8 @@ impl Dictionary {
     /// The id of a text whose hash is known.
     #[inline]
     pub(crate) fn find_hashed(&self, hash: u64, text: &str) -> Option<u32> {
-        self.table.find(hash, |id| self.text(*id) == Some(text)).copied()
+        let same = |id: &u32| self.text(*id).is_some_and(|own| hash::same(own.as_bytes(), text.as_bytes()));
+        self.table.find(hash, same).copied()
     }
 
     /// Adds a text that is not there yet. `None` when 4 GiB of text are reached.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::hash;
 use super::program::CallKey;
 
 /// One call. Strings are bytes: they come from a wire and need not be UTF-8.
@@ -52,7 +53,7 @@ impl<'a> Invocation<'a> {
     /// An attachment; of a repeated key the last one.
     #[inline]
     pub fn attachment(&self, key: &[u8]) -> Option<&'a [u8]> {
-        self.attachments.iter().rev().find(|(name, _)| *name == key).map(|(_, value)| *value)
+        self.attachments.iter().rev().find(|(name, _)| hash::same(name, key)).map(|(_, value)| *value)
     }
 
     /// The value of a property; `None` when absent.
@@ -74,8 +75,12 @@ impl<'a> Invocation<'a> {
 }
 
 /// A value as a value test sees it: bytes that are not UTF-8 become replacement characters.
+#[inline]
 pub(crate) fn as_text(value: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(value)
+    match std::str::from_utf8(value) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(value),
+    }
 }
 
 #[cfg(test)]

@@ -11,10 +11,11 @@ use super::invocation::{Invocation, as_text};
 use super::live::{Kind, Live};
 use super::memo::{Memo, Node, NodeKind};
 use super::picking::Picking;
-use super::program::{CallTest, Destinations, Program, Step, Then};
+use super::program::{CallTest, Destinations, Fallback, Firing, Program, Step, Then};
 use super::reference::requested_tag;
 use super::router::Router;
 use super::run::{Draws, Machine, Scratch};
+use super::selection::Selection;
 use super::snapshot::Invokers;
 use super::url::Url;
 use crate::error::Result;
@@ -62,12 +63,23 @@ pub(crate) struct Plan {
     values: Vec<ValueSource>,
     /// The foreign stages, ascending.
     pub(crate) foreign: Vec<u32>,
+    /// Per step, those that only narrow the list: found without a walk through stage and program.
+    pub(crate) narrowing: Vec<Option<Narrowing>>,
+    /// Per step, the place of its facts in [`Facts::values`].
+    value_places: Vec<u32>,
     pub(crate) memo: Memo,
     pub(crate) picking: Arc<Picking>,
     /// What picks need to know of the list; made by the first one.
     pub(crate) picks: OnceLock<Result<super::pick::Plan>>,
     quick: QuickIndex,
     _live: Live,
+}
+
+/// A step that keeps a set and decides its own fall-back.
+pub(crate) struct Narrowing {
+    pub(crate) set: Arc<Selection>,
+    pub(crate) force: bool,
+    pub(crate) stage: u32,
 }
 
 /// What is known about calls that have one method name and nothing else; filled by the first of them.
@@ -152,6 +164,8 @@ impl Plan {
             stages.push(Stage { name, priority, rule, body, first_step });
         }
         let calls = builder.finish();
+        let narrowing = steps.iter().map(|(stage, step)| narrowing(&stages, *stage, *step)).collect();
+        let value_places = value_places(&stages, &steps, &values);
         let quick = QuickIndex::new(&calls);
         Plan {
             generation: assembly.generation,
@@ -165,6 +179,8 @@ impl Plan {
             calls,
             values,
             foreign,
+            narrowing,
+            value_places,
             memo: Memo::new(assembly.memo_bytes),
             quick,
             _live: Live::new(Kind::Plan),
@@ -202,7 +218,8 @@ impl Plan {
                         }
                     }
                 };
-                facts.values.extend([fact.encode(), u32::from(insists)]);
+                facts.values.push(fact.encode());
+                facts.values.push(u32::from(insists));
             }
             (Some(Step::Equal(equal)), Some(CompiledStep::Equal(own))) => {
                 let given = call.value(&equal.key).filter(|value| !value.is_empty());
@@ -220,25 +237,10 @@ impl Plan {
     }
 
     /// Index of a step's facts in [`Facts::values`].
+    #[inline]
     pub(crate) fn value_place(&self, stage: u32, step: usize) -> Option<usize> {
-        let mut place = 0;
-        for source in &self.values {
-            if source.stage == stage && source.step == step {
-                return Some(place);
-            }
-            place += match self.stage_step(source.stage, source.step) {
-                Some(CompiledStep::Tag(_)) => 2,
-                _ => 1,
-            };
-        }
-        None
-    }
-
-    fn stage_step(&self, stage: u32, step: usize) -> Option<&CompiledStep> {
-        match &self.stages.get(stage as usize)?.body {
-            StageBody::Program(compiled) => compiled.steps.get(step),
-            StageBody::Foreign(_) => None,
-        }
+        let number = self.stages.get(stage as usize)?.first_step as usize + step;
+        self.value_places.get(number).map(|place| *place as usize)
     }
 
     /// The node of a class, computed if this is the first call of it. `None`: the memo is off or full.
@@ -351,6 +353,38 @@ impl Plan {
             _ => None,
         }
     }
+}
+
+/// The step as one that only narrows, if it is one wherever it stands.
+fn narrowing(stages: &[Stage], stage: u32, step: u32) -> Option<Narrowing> {
+    let StageBody::Program(compiled) = &stages.get(stage as usize)?.body else { return None };
+    let program = &compiled.program;
+    if program.fallback != Fallback::PerStep || program.firing != Firing::Every {
+        return None;
+    }
+    match compiled.steps.get(step as usize)? {
+        CompiledStep::Keep { set, force } => Some(Narrowing { set: Arc::clone(set), force: *force, stage }),
+        _ => None,
+    }
+}
+
+fn value_places(stages: &[Stage], steps: &[(u32, u32)], values: &[ValueSource]) -> Vec<u32> {
+    let mut places = vec![0; steps.len()];
+    let mut place = 0;
+    for source in values {
+        let Some(stage) = stages.get(source.stage as usize) else { continue };
+        if let Some(slot) = places.get_mut(stage.first_step as usize + source.step) {
+            *slot = place;
+        }
+        let is_tag = match &stage.body {
+            StageBody::Program(compiled) => {
+                matches!(compiled.steps.get(source.step), Some(CompiledStep::Tag(_)))
+            }
+            StageBody::Foreign(_) => false,
+        };
+        place += if is_tag { 2 } else { 1 };
+    }
+    places
 }
 
 /// Enters a program's steps into the index.

@@ -149,7 +149,14 @@ impl<'p, 's> Machine<'p, 's> {
         // Foreign routers have no steps and must not be jumped over.
         let stop =
             plan.foreign.iter().copied().find(|stage| *stage as usize >= first_stage).unwrap_or(u32::MAX);
-        while let Some(step) = firing.first() {
+        while let Some((step, rest)) = firing.split_first() {
+            if let Some(Some(narrowing)) = plan.narrowing.get(*step as usize)
+                && narrowing.stage < stop
+            {
+                firing = rest;
+                self.push(&narrowing.set.set, narrowing.force, narrowing.stage);
+                continue;
+            }
             let Some((number, _)) = plan.steps.get(*step as usize) else { break };
             if *number >= stop {
                 break;
