@@ -48,6 +48,13 @@ pub(super) fn checked(ip: &byway_ip, name: &'static str) -> Result<Ip, Fail> {
     }
 }
 
+/// An address from C whose family was checked.
+#[inline]
+pub(super) fn known(ip: &byway_ip) -> Ip {
+    let b = ip.bytes;
+    if ip.family == 4 { Ip::v4([b[0], b[1], b[2], b[3]]) } else { Ip::v6(b, ip.scope_id) }
+}
+
 pub(super) fn ip_of(ip: *const byway_ip, name: &'static str) -> Result<Ip, Fail> {
     // SAFETY: by the header's contract an input record is NULL or readable.
     let ip = unsafe { ip.as_ref() }.ok_or(Fail::Parameter(Status::E_NULL, name))?;

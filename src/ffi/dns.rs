@@ -1,12 +1,12 @@
 //! `byway_dns`: who resolves names, and `byway_dns_request`: one question and its answer.
 
-use super::address::{byway_ip, checked};
+use super::address::{byway_ip, checked, known};
 use super::arguments::{self, Versioned, byway_str};
 use super::call::{Call, byway_call};
 use super::callbacks::{self, Callbacks, Set};
 use super::engine::byway_engine;
 use super::error::byway_error;
-use super::guard::{Fail, call, call_bare, call_or, call_quiet};
+use super::guard::{Fail, call, call_bare, call_or, call_quiet, status_bare};
 use super::handle::{self, handle};
 use super::library::{Layout, layout};
 use super::status::byway_status;
@@ -15,7 +15,6 @@ use crate::engine::routes::request::{DnsAnswer, DnsRequest};
 use crate::error::{Error, Source, Status};
 use crate::net::{HostsTable, Ip, Service};
 use crate::sys::slab::Shared;
-use arrayvec::ArrayVec;
 use core::ffi::{c_char, c_void};
 use std::sync::Arc;
 
@@ -264,37 +263,15 @@ pub unsafe extern "C" fn byway_dns_request_add(
     ips: *const byway_ip,
     n: usize,
 ) -> byway_status {
-    call_quiet(|| {
+    status_bare(|| {
         let request = handle::shared(self_, "self")?;
         let ips = arguments::array(ips, n, "ips")?;
-        if let Ok(few) = <ArrayVec<Ip, 16>>::try_from_checked(ips) {
-            return add(request, &few?);
+        if ips.iter().any(|ip| ip.family != 4 && ip.family != 6) {
+            return Err(Fail::Parameter(Status::E_INVALID_IP, "ips"));
         }
-        let many: Vec<Ip> = ips.iter().map(|ip| checked(ip, "ips")).collect::<Result<_, _>>()?;
-        add(request, &many)
+        request.add(|answer| answer.add_each(ips.len(), ips.iter().map(known)))?;
+        Ok(Status::OK)
     })
-}
-
-/// Checked addresses without an allocation, when they are few.
-trait TryFromChecked: Sized {
-    fn try_from_checked(ips: &[byway_ip]) -> Result<Result<Self, Fail>, ()>;
-}
-
-impl TryFromChecked for ArrayVec<Ip, 16> {
-    #[inline]
-    fn try_from_checked(ips: &[byway_ip]) -> Result<Result<Self, Fail>, ()> {
-        if ips.len() > 16 {
-            return Err(());
-        }
-        let mut few = ArrayVec::new_const();
-        for ip in ips {
-            match checked(ip, "ips") {
-                Ok(ip) => few.push(ip),
-                Err(fail) => return Ok(Err(fail)),
-            }
-        }
-        Ok(Ok(few))
-    }
 }
 
 #[inline]

@@ -225,10 +225,8 @@ where
     C::Value: Sync,
 {
     // SAFETY: as in `cell`.
-    if let Ok(cell) = unsafe { slab::check(cell_pointer(pointer)) }
-        && let Some(value) = cell.release()
-    {
-        bury::<C>(value);
+    if let Ok(cell) = unsafe { slab::check(cell_pointer(pointer)) } {
+        cell.release_in_place(stays_behind::<C>());
     }
 }
 
@@ -238,18 +236,12 @@ pub(crate) fn free<C: Opaque>(pointer: *const C)
 where
     C::Value: Send,
 {
-    // SAFETY: as in `cell`.
-    if let Ok(Some(value)) = unsafe { Cell::free(cell_pointer(pointer)) } {
-        bury::<C>(value);
-    }
+    // SAFETY: as in `cell`. What is not a live handle is left alone.
+    let _ = unsafe { Cell::free_in_place(cell_pointer(pointer), stays_behind::<C>()) };
 }
 
+/// In a child nothing may be locked, run or closed; what the value holds stays behind.
 #[inline]
-fn bury<C: Opaque>(value: C::Value) {
-    if !C::IS_VALUE && fork::is_child() {
-        // In a child nothing may be locked, run or closed; what the value holds stays behind.
-        core::mem::forget(value);
-    } else {
-        drop(value);
-    }
+fn stays_behind<C: Opaque>() -> bool {
+    !C::IS_VALUE && fork::is_child()
 }

@@ -143,7 +143,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
 #[inline]
 pub(super) fn record(route: &RouteRef<'_>, address: &Address) -> byway_route_record {
     let (hop_ip, hop_port) = route.hop();
-    let target = route.key().target();
+    let target = route.target_ip();
     let own = route.flags();
     let mut flags = u32::from(own & flag::POSTPONED != 0) * BYWAY_ROUTE_POSTPONED
         | u32::from(own & flag::FROM_SELECTOR != 0) * BYWAY_ROUTE_FROM_SELECTOR

@@ -13,11 +13,12 @@ use super::selection::{SelectionObject, byway_selection};
 use super::status::byway_status;
 use super::text::{self, byway_text};
 use crate::engine::routes::Target;
-use crate::engine::routes::select::{Driven, Patience, SelectOptions, Selecting, Side, plan_routes};
+use crate::engine::routes::select::{Driven, Patience, Rest, SelectOptions, Selecting, Side, plan_routes};
 use crate::error::{Error, Status};
 use crate::net::Selection;
-use crate::net::selector::Extract;
+use crate::net::selector::{ExtractHead, Head};
 use crate::sys::slab::{Exclusive, Shared, Slot};
+use arrayvec::ArrayVec;
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
 use std::sync::Arc;
@@ -123,7 +124,7 @@ fn options_of(options: *const byway_selector_options) -> Result<SelectOptions, F
 
 /// The address of a call, which must be of that engine.
 #[inline]
-fn target_of(engine: *mut byway_engine, address: *const byway_address) -> Result<Shared<Target>, Fail> {
+fn target_of(engine: *mut byway_engine, address: *const byway_address) -> Result<[Shared<Target>; 2], Fail> {
     let engine = &handle::shared(engine, "engine")?.0;
     let address = handle::cell(address, "address")?;
     if !Arc::ptr_eq(engine, &address.get().engine) {
@@ -131,7 +132,7 @@ fn target_of(engine: *mut byway_engine, address: *const byway_address) -> Result
         return Err(Error::new(Status::E_ARGUMENT, message).subject("address").into());
     }
     engine.check_open()?;
-    Ok(Shared::of(address))
+    Ok(Shared::two_of(address))
 }
 
 /// Makes a selector. The proxy selector is asked here, once; a later answer, or its failure, shows in the first `next`.
@@ -150,19 +151,23 @@ pub unsafe extern "C" fn byway_selector_new(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        let target = target_of(engine, address)?;
         let options = options_of(options)?;
+        let target = target_of(engine, address)?;
+        let id = target[0].engine.next_id();
         let cell = SelectorObject::slab().insert_with(|place| {
-            place.write(SelectorObject {
-                side: Side::default(),
-                work: UnsafeCell::new(Selecting::new(target, options)),
-            });
+            let place = place.as_mut_ptr();
+            // SAFETY: every field is written once, in place: moving a whole selector would cost more than using it.
+            unsafe {
+                (&raw mut (*place).side).write(Side::default());
+                let work = UnsafeCell::raw_get(&raw const (*place).work);
+                (&raw mut (*work).core.head).write(Head::new(id));
+                (&raw mut (*work).core.inline).write(ArrayVec::new_const());
+                (&raw mut (*work).rest).write(Rest::new(target, options));
+            }
         });
         let pointer: *mut byway_selector = cell.as_ptr().cast();
-        let started = {
-            let mut selector = handle::exclusive(pointer, "self")?;
-            SelectorObject::work(&mut selector).1.start(pointer.addr())
-        };
+        // SAFETY: the handle is known to nobody yet, so this call is the only one.
+        let started = unsafe { (*(*cell.as_ref().value_ptr()).work.get()).start(pointer.addr()) };
         if let Err(error) = started {
             handle::free(pointer);
             return Err(error.into());
@@ -172,15 +177,23 @@ pub unsafe extern "C" fn byway_selector_new(
     })
 }
 
-fn hand_out(work: &Selecting, selection: &Selection) -> *mut byway_selection {
-    let mut made = SelectionObject {
-        target: work.target().clone(),
-        routes: Extract::default(),
-        cursor: 0,
-        lent: Vec::new(),
-    };
-    work.core().extract(selection, &mut made.routes);
-    handle::hand_out(made)
+#[inline]
+fn hand_out(work: &mut Selecting, selection: &Selection) -> *mut byway_selection {
+    let target = work.target_for_selection();
+    let cell = SelectionObject::slab().insert_with(|place| {
+        let place = place.as_mut_ptr();
+        // SAFETY: every field is written once, in place, and `routes` is filled through a reference to a whole value.
+        unsafe {
+            (&raw mut (*place).target).write(target);
+            (&raw mut (*place).cursor).write(0);
+            (&raw mut (*place).lent).write(Vec::new());
+            let routes = &raw mut (*place).routes;
+            (&raw mut (*routes).head).write(ExtractHead::default());
+            (&raw mut (*routes).inline).write(ArrayVec::new_const());
+            work.core().extract(selection, &mut *routes);
+        }
+    });
+    cell.as_ptr().cast()
 }
 
 /// The next routes to try. Waits for answers up to `timeout_ms` (0 = do not wait, negative = the engine's default);

@@ -133,7 +133,7 @@ fn route_json(route: &RouteRef<'_>, cx: &Context<'_>, now: u64, selection: u16, 
     if flags & flag::POSTPONED != 0 {
         shown.insert(
             "postponed".into(),
-            match cx.database.get(route.key(), now) {
+            match cx.database.get(&route.key(), now) {
                 Some(failed) => json!({
                     "failure": failed.failure.text(),
                     "os_errno": failed.os_errno,

@@ -1,8 +1,14 @@
 //! The one-call form: every route of an address, in the order to try them, with answers that come in place.
 
-use super::route::RouteRef;
-use super::selector::{Context, Lookup, Selector, Step};
+use super::compat::Compat;
+use super::dns::Service;
+use super::host::Literal;
+use super::ip::Ip;
+use super::route::{RouteKey, RouteRef, flag};
+use super::selector::{Context, INLINE_ROUTES, Lookup, Selector, Step};
 use crate::error::{Error, Result, Source, Status};
+use arrayvec::ArrayVec;
+use std::sync::Arc;
 
 /// Who answers in place. Each call must answer or fail the selector before it returns.
 pub trait Answers {
@@ -56,6 +62,78 @@ pub fn plan<'a>(
     }
 }
 
+/// True for the plain case: DIRECT by the address's own word, a name, no filter. Then a plan needs no selector; see
+/// [`plain`].
+#[inline]
+pub fn is_plain(cx: &Context<'_>) -> bool {
+    let (address, settings) = (cx.address, cx.settings);
+    let direct = match address.explicit_proxy() {
+        Some(explicit) => matches!(explicit, super::address::ExplicitProxy::Direct),
+        None => address.proxy_selector() == 0,
+    };
+    direct
+        && settings.compat == Compat::Byway
+        && settings.target_filter.is_none()
+        && address.host().literal() == Literal::Name
+}
+
+/// True for an answer that [`plain`] takes.
+#[inline]
+pub fn is_plain_answer(ips: &[Ip], services: &[Arc<Service>]) -> bool {
+    !ips.is_empty() && ips.len() <= INLINE_ROUTES && services.is_empty()
+}
+
+/// The routes of a plain case: what [`plan`] gives, without the state machine.
+#[inline]
+pub fn plain(
+    cx: &Context<'_>,
+    selector: u64,
+    ips: &[Ip],
+    mut each: impl FnMut(usize, RouteRef<'_>),
+) -> usize {
+    let mut deduped = Vec::new();
+    let mut list = ips;
+    if cx.settings.order.dedup && ips.len() > 1 {
+        deduped.extend_from_slice(ips);
+        super::order::Order { interleave: false, ..cx.settings.order }.apply(&mut deduped);
+        list = &deduped;
+    }
+    let (address, port, origin) = (cx.address, cx.address.port(), cx.address.origin().id());
+    let route = |hop, flags| RouteRef {
+        hop,
+        port,
+        target: Ip::NONE,
+        address,
+        proxy: None,
+        service: None,
+        selector,
+        flags,
+    };
+    let mut behind: ArrayVec<Ip, INLINE_ROUTES> = ArrayVec::new_const();
+    let mut count = 0;
+    if cx.database.is_empty() {
+        cx.settings.order.visit(list, |_, ip| {
+            each(count, route(ip.unmapped(), 0));
+            count += 1;
+        });
+        return count;
+    }
+    let mut checker = cx.database.checker(cx.now);
+    let mut fresh: ArrayVec<Ip, INLINE_ROUTES> = ArrayVec::new_const();
+    cx.settings.order.visit(list, |_, ip| {
+        let ip = ip.unmapped();
+        let key = RouteKey::new(origin, 0, ip, port, Ip::NONE, 0);
+        let _ = if checker.should_postpone(&key) { behind.try_push(ip) } else { fresh.try_push(ip) };
+    });
+    drop(checker);
+    let all = fresh.iter().map(|&ip| (ip, 0)).chain(behind.iter().map(|&ip| (ip, flag::POSTPONED)));
+    for (ip, flags) in all {
+        each(count, route(ip, flags));
+        count += 1;
+    }
+    count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,5 +184,55 @@ mod tests {
         assert_eq!(got, ["192.0.2.1", "192.0.2.2", "2001:db8::1"]);
         let late = plan(&mut Selector::new(2), &cx, &mut Fixed(&[]), |_, _| ());
         assert_eq!(late.unwrap_err().status(), Status::E_WOULD_DEADLOCK);
+    }
+
+    /// The short way and the state machine must agree, whatever failed before and however answers are ordered.
+    #[test]
+    fn the_plain_case_gives_what_the_selector_gives() {
+        let spec = AddressSpec { host: "plain.example", port: 80, ..AddressSpec::default() };
+        let address = Arc::new(Address::new(spec, Compat::Byway, &|_| None).unwrap());
+        let texts =
+            ["192.0.2.1", "2001:db8::1", "192.0.2.2", "2001:db8::1", "::ffff:192.0.2.3", "2001:db8::2"];
+        let ips: Vec<Ip> = texts.iter().map(|text| Ip::parse(text).unwrap()).collect();
+        for failed in 0..64_u32 {
+            for (interleave, dedup) in [(true, false), (false, false), (true, true)] {
+                let database = RouteDatabase::new(Policy::default());
+                for (i, ip) in ips.iter().enumerate().filter(|(i, _)| failed >> i & 1 == 1) {
+                    let hop = (ip.unmapped(), 80);
+                    let route = Route::new(Arc::clone(&address), None, hop, Ip::NONE, None);
+                    database.failed(&route, Failure::Refused, i as i32, 0);
+                }
+                let mut settings = Settings::default();
+                (settings.order.interleave, settings.order.dedup) = (interleave, dedup);
+                let cx = Context {
+                    address: &address,
+                    database: &database,
+                    settings: &settings,
+                    early_selection: false,
+                    now: &|| 1,
+                    listening: Listening::NOBODY,
+                };
+                assert!(is_plain(&cx) && is_plain_answer(&ips, &[]));
+                let (mut short, mut long) = (Vec::new(), Vec::new());
+                plain(&cx, 1, &ips, |i, route| short.push((i, route.key(), route.flags())));
+                struct Given<'a>(&'a [Ip]);
+                impl Answers for Given<'_> {
+                    fn proxies(&mut self, _: &mut Selector, _: &Context<'_>) -> Result<()> {
+                        Ok(())
+                    }
+                    fn names(
+                        &mut self,
+                        selector: &mut Selector,
+                        cx: &Context<'_>,
+                        lookup: Lookup,
+                    ) -> Result<()> {
+                        Ok(selector.answer_dns(cx, lookup.request, self.0, &[], true)?)
+                    }
+                }
+                let each = |i, route: RouteRef<'_>| long.push((i, route.key(), route.flags()));
+                plan(&mut Selector::new(1), &cx, &mut Given(&ips), each).unwrap();
+                assert_eq!(short, long);
+            }
+        }
     }
 }

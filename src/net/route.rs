@@ -143,8 +143,11 @@ impl Route {
 
     /// The same, lent.
     pub fn as_ref(&self) -> RouteRef<'_> {
+        let (hop, port) = self.key.hop();
         RouteRef {
-            key: self.key,
+            hop,
+            port,
+            target: self.key.target(),
             address: &self.address,
             proxy: self.proxy.as_ref(),
             service: self.service.as_ref(),
@@ -239,7 +242,9 @@ impl fmt::Debug for Route {
 /// A route lent by a selector: the same answers as [`Route`], nothing cloned.
 #[derive(Clone, Copy)]
 pub struct RouteRef<'a> {
-    pub(crate) key: RouteKey,
+    pub(crate) hop: Ip,
+    pub(crate) port: u16,
+    pub(crate) target: Ip,
     pub(crate) address: &'a Arc<Address>,
     pub(crate) proxy: Option<&'a Arc<Proxy>>,
     pub(crate) service: Option<&'a Arc<Service>>,
@@ -251,7 +256,7 @@ impl RouteRef<'_> {
     /// An owned copy.
     pub fn to_route(&self) -> Route {
         Route {
-            key: self.key,
+            key: self.key(),
             address: Arc::clone(self.address),
             proxy: self.proxy.cloned(),
             service: self.service.cloned(),
@@ -260,9 +265,18 @@ impl RouteRef<'_> {
         }
     }
     /// The database key.
+    pub fn key(&self) -> RouteKey {
+        let ech = match self.address.profile() {
+            Compat::OkHttp5 => ech_word(self.service.map(|service| &**service)),
+            _ => 0,
+        };
+        let proxy = self.proxy.map_or(0, |proxy| proxy.id());
+        RouteKey::new(self.address.origin().id(), proxy, self.hop, self.port, self.target, ech)
+    }
+    /// The target address byway resolved, [`Ip::NONE`] when the target is the hop or a name.
     #[inline]
-    pub fn key(&self) -> &RouteKey {
-        &self.key
+    pub fn target_ip(&self) -> Ip {
+        self.target
     }
     /// The proxy it goes through.
     pub fn proxy(&self) -> Option<&Arc<Proxy>> {
@@ -285,7 +299,7 @@ impl RouteRef<'_> {
     /// Where `connect(2)` goes.
     #[inline]
     pub fn hop(&self) -> (Ip, u16) {
-        self.key.hop()
+        (self.hop, self.port)
     }
     /// True when an HTTP proxy must first be asked for a tunnel.
     #[inline]

@@ -15,6 +15,7 @@ mod okhttp;
 mod tests;
 
 pub use self::entry::Extract;
+pub(crate) use self::entry::ExtractHead;
 use self::entry::{Aux, Entry, filtered};
 use super::address::{Address, ExplicitProxy};
 use super::compat::{self, Compat};
@@ -173,8 +174,15 @@ struct Fault {
     error: Error,
 }
 
-/// The state machine. Small, made in place, reset for the next use; it holds no address, engine or database.
+/// The state machine. Made in place, part by part, and never moved; it holds no address, engine or database.
 pub struct Selector {
+    pub(crate) head: Head,
+    /// Uninitialised but for its length until routes are found.
+    pub(crate) inline: ArrayVec<Entry, INLINE_ROUTES>,
+}
+
+/// Everything of a selector but the routes.
+pub(crate) struct Head {
     id: u64,
     state: State,
     from: From,
@@ -195,7 +203,6 @@ pub struct Selector {
     told: u32,
     /// Addresses of the running lookup that were used before it was complete.
     early_taken: u32,
-    inline: ArrayVec<Entry, INLINE_ROUTES>,
     spilled: Vec<Entry>,
     listed: ArrayVec<Listed, INLINE_PROXIES>,
     long_list: Vec<Listed>,
@@ -218,7 +225,15 @@ impl Selector {
     /// A selector with an id that events and routes carry; 0 is "none".
     #[inline]
     pub fn new(id: u64) -> Selector {
-        Selector {
+        Selector { head: Head::new(id), inline: ArrayVec::new_const() }
+    }
+}
+
+impl Head {
+    /// See [`Selector::new`].
+    #[inline]
+    pub(crate) fn new(id: u64) -> Head {
+        Head {
             id,
             state: State::New,
             from: From::Direct,
@@ -234,7 +249,6 @@ impl Selector {
             postponed: 0,
             told: 0,
             early_taken: 0,
-            inline: ArrayVec::new_const(),
             spilled: Vec::new(),
             listed: ArrayVec::new_const(),
             long_list: Vec::new(),
@@ -246,85 +260,87 @@ impl Selector {
             odd_name: String::new(),
         }
     }
+}
 
+impl Selector {
     /// As new, under another id, without moving or freeing the block.
     #[inline]
     pub fn reset(&mut self, id: u64) {
-        self.id = id;
-        self.state = State::New;
-        self.from = From::Direct;
-        (self.canceled, self.unnamed) = (false, false);
-        (self.selections, self.current) = (0, 0);
-        (self.next_proxy, self.proxy_count) = (0, 0);
-        (self.fresh_start, self.fresh, self.postponed, self.told) = (0, 0, 0, 0);
-        self.early_taken = 0;
+        self.head.id = id;
+        self.head.state = State::New;
+        self.head.from = From::Direct;
+        (self.head.canceled, self.head.unnamed) = (false, false);
+        (self.head.selections, self.head.current) = (0, 0);
+        (self.head.next_proxy, self.head.proxy_count) = (0, 0);
+        (self.head.fresh_start, self.head.fresh, self.head.postponed, self.head.told) = (0, 0, 0, 0);
+        self.head.early_taken = 0;
         self.inline.clear();
-        self.listed.clear();
+        self.head.listed.clear();
         if self.has_rare() {
             self.reset_rare();
         }
     }
 
     fn has_rare(&self) -> bool {
-        self.spilled.capacity()
-            | self.long_list.capacity()
-            | self.aux.capacity()
-            | self.targets.capacity()
-            | self.faults.capacity()
-            | self.partial.ips.capacity()
-            | self.partial.services.capacity()
-            | self.odd_name.capacity()
+        self.head.spilled.capacity()
+            | self.head.long_list.capacity()
+            | self.head.aux.capacity()
+            | self.head.targets.capacity()
+            | self.head.faults.capacity()
+            | self.head.partial.ips.capacity()
+            | self.head.partial.services.capacity()
+            | self.head.odd_name.capacity()
             != 0
     }
 
     #[cold]
     fn reset_rare(&mut self) {
-        self.spilled = Vec::new();
-        self.long_list = Vec::new();
-        self.aux = Vec::new();
-        self.targets = Vec::new();
-        self.target_services = Vec::new();
-        self.faults = Vec::new();
-        self.partial = Answer::default();
-        self.odd_name = String::new();
+        self.head.spilled = Vec::new();
+        self.head.long_list = Vec::new();
+        self.head.aux = Vec::new();
+        self.head.targets = Vec::new();
+        self.head.target_services = Vec::new();
+        self.head.faults = Vec::new();
+        self.head.partial = Answer::default();
+        self.head.odd_name = String::new();
     }
 
     /// Its id.
     #[inline]
     pub fn id(&self) -> u64 {
-        self.id
+        self.head.id
     }
 
     /// From now on every step fails with `E_CANCELED`.
     pub fn cancel(&mut self) {
-        self.canceled = true;
+        self.head.canceled = true;
     }
 
     /// Works out whom to ask for proxies: [`Step::NeedProxies`], or [`Step::Done`] when that is settled already.
     /// [`Selector::step`] does it too; a host that has the proxy selector asked early calls this first.
     pub fn start(&mut self, cx: &Context<'_>) -> Step {
-        if self.state != State::New {
+        if self.head.state != State::New {
             return Step::Done;
         }
-        self.state = State::Idle;
+        self.head.state = State::Idle;
         let silent = cx.settings.compat == Compat::OkHttp3;
         if !silent {
             cx.listening.emit(EventKind::ProxySelectStart, || Event {
                 subject: cx.address.uri(),
-                ..Event::new(EventKind::ProxySelectStart, self.id, cx.address)
+                ..Event::new(EventKind::ProxySelectStart, self.head.id, cx.address)
             });
         }
-        self.proxy_count = 1;
+        self.head.proxy_count = 1;
         match cx.address.explicit_proxy() {
-            Some(ExplicitProxy::Direct) => self.from = From::Direct,
-            Some(ExplicitProxy::Proxy(_)) => self.from = From::Explicit,
-            None if cx.address.proxy_selector() == 0 => self.from = From::Direct,
+            Some(ExplicitProxy::Direct) => self.head.from = From::Direct,
+            Some(ExplicitProxy::Proxy(_)) => self.head.from = From::Explicit,
+            None if cx.address.proxy_selector() == 0 => self.head.from = From::Direct,
             None if cx.settings.compat == Compat::OkHttp5 && !cx.address.uri_has_host() => {
-                self.from = From::Direct
+                self.head.from = From::Direct
             }
             None => {
-                self.proxy_count = 0;
-                self.state = State::Proxies;
+                self.head.proxy_count = 0;
+                self.head.state = State::Proxies;
                 return Step::NeedProxies;
             }
         }
@@ -334,52 +350,52 @@ impl Selector {
 
     #[inline]
     fn list(&self) -> &[Listed] {
-        if self.long_list.is_empty() { &self.listed } else { &self.long_list }
+        if self.head.long_list.is_empty() { &self.head.listed } else { &self.head.long_list }
     }
 
     /// True when a step may still give routes or an error; asks nobody.
     pub fn may_have_next(&self) -> bool {
-        self.state != State::Idle
-            || self.fresh > 0
-            || self.postponed > 0
-            || self.next_proxy < self.proxy_count
-            || (self.told as usize) < self.faults.len()
+        self.head.state != State::Idle
+            || self.head.fresh > 0
+            || self.head.postponed > 0
+            || self.head.next_proxy < self.head.proxy_count
+            || (self.head.told as usize) < self.head.faults.len()
     }
 
     /// Goes on until routes are there or something is needed.
     #[inline]
     pub fn step(&mut self, cx: &Context<'_>) -> Step {
-        if self.canceled {
+        if self.head.canceled {
             return Step::Failed(Error::new(Status::E_CANCELED, "canceled").source(Source::Engine));
         }
         loop {
-            if self.fresh > 0 {
+            if self.head.fresh > 0 {
                 return self.give_fresh();
             }
-            match self.state {
+            match self.head.state {
                 State::Idle => {}
                 State::New => match self.start(cx) {
                     Step::Done => {}
                     step => return step,
                 },
-                State::Dns(whose) if self.unnamed => {
-                    self.unnamed = false;
-                    return Step::NeedDns(Lookup { request: self.request, whose });
+                State::Dns(whose) if self.head.unnamed => {
+                    self.head.unnamed = false;
+                    return Step::NeedDns(Lookup { request: self.head.request, whose });
                 }
                 State::Proxies | State::Dns(_) => return Step::Wait,
             }
-            if cx.settings.compat != Compat::Byway && (self.told as usize) < self.faults.len() {
+            if cx.settings.compat != Compat::Byway && (self.head.told as usize) < self.head.faults.len() {
                 return self.give_faults();
             }
-            if self.next_proxy < self.proxy_count {
+            if self.head.next_proxy < self.head.proxy_count {
                 // The position moves on first: whatever comes of this proxy, it is used up.
-                self.current = self.next_proxy as u16;
-                self.next_proxy += 1;
-                self.early_taken = 0;
+                self.head.current = self.head.next_proxy as u16;
+                self.head.next_proxy += 1;
+                self.head.early_taken = 0;
                 if let Some(step) = self.begin_proxy(cx) {
                     return step;
                 }
-            } else if self.postponed > 0 {
+            } else if self.head.postponed > 0 {
                 return self.give_postponed();
             } else {
                 return self.give_faults();
@@ -388,33 +404,41 @@ impl Selector {
     }
 
     fn give_fresh(&mut self) -> Step {
-        self.selections += 1;
+        self.head.selections += 1;
         let end = self.entries().len() as u32;
-        let selection = Selection { number: self.selections, start: self.fresh_start, end, len: self.fresh };
-        self.fresh_start = end;
-        self.fresh = 0;
-        self.told = self.faults.len() as u32;
+        let selection = Selection {
+            number: self.head.selections,
+            start: self.head.fresh_start,
+            end,
+            len: self.head.fresh,
+        };
+        self.head.fresh_start = end;
+        self.head.fresh = 0;
+        self.head.told = self.head.faults.len() as u32;
         Step::Selection(selection)
     }
 
     fn give_postponed(&mut self) -> Step {
-        self.selections += 1;
-        let number = self.selections;
-        let entries =
-            if self.spilled.is_empty() { self.inline.as_mut_slice() } else { self.spilled.as_mut_slice() };
+        self.head.selections += 1;
+        let number = self.head.selections;
+        let entries = if self.head.spilled.is_empty() {
+            self.inline.as_mut_slice()
+        } else {
+            self.head.spilled.as_mut_slice()
+        };
         for entry in entries.iter_mut().filter(|e| e.selection == 0 && e.flags & flag::POSTPONED != 0) {
             entry.selection = number;
         }
         let end = entries.len() as u32;
-        let selection = Selection { number, start: 0, end, len: self.postponed };
-        self.postponed = 0;
-        self.fresh_start = end;
-        self.told = self.faults.len() as u32;
+        let selection = Selection { number, start: 0, end, len: self.head.postponed };
+        self.head.postponed = 0;
+        self.head.fresh_start = end;
+        self.head.told = self.head.faults.len() as u32;
         Step::Selection(selection)
     }
 
     fn give_faults(&mut self) -> Step {
-        let untold = self.faults.get(self.told as usize..).unwrap_or_default();
+        let untold = self.head.faults.get(self.head.told as usize..).unwrap_or_default();
         let Some(first) = untold.first() else { return Step::Done };
         let error = if untold.len() == 1 {
             first.error.clone()
@@ -429,14 +453,14 @@ impl Selector {
             .source(first.error.found_by())
             .causes(untold.iter().map(|fault| fault.error.clone()))
         };
-        self.told = self.faults.len() as u32;
+        self.head.told = self.head.faults.len() as u32;
         Step::Failed(error)
     }
 
     /// The proxy at the current position; `None` for DIRECT and null.
     #[inline]
     fn proxy_at<'a>(&'a self, position: u16, address: &'a Address) -> Option<&'a Arc<Proxy>> {
-        match self.from {
+        match self.head.from {
             From::Direct => None,
             From::Explicit => match address.explicit_proxy() {
                 Some(ExplicitProxy::Proxy(proxy)) => Some(proxy),
@@ -455,7 +479,7 @@ impl Selector {
         if cx.settings.compat != Compat::Byway {
             return self.begin_proxy_okhttp(cx);
         }
-        let Some(proxy) = self.proxy_at(self.current, cx.address) else {
+        let Some(proxy) = self.proxy_at(self.head.current, cx.address) else {
             return match cx.address.host().literal() {
                 Literal::Ip(ip) if !cx.settings.resolve_literals => {
                     self.add_direct(cx, &[ip], None);
@@ -482,11 +506,11 @@ impl Selector {
             );
             return self.fault(cx, error.subject(cx.address.host().text()).source(Source::Engine));
         }
-        self.targets.clear();
-        self.target_services.clear();
+        self.head.targets.clear();
+        self.head.target_services.clear();
         if kind.resolves_locally() {
             match literal {
-                Some(ip) => self.targets.push(Ip { scope_id: 0, ..ip }),
+                Some(ip) => self.head.targets.push(Ip { scope_id: 0, ..ip }),
                 None => return Some(self.ask(cx, Whose::Target)),
             }
         }
@@ -506,13 +530,13 @@ impl Selector {
 
     #[inline]
     fn ask(&mut self, cx: &Context<'_>, whose: Whose) -> Step {
-        self.state = State::Dns(whose);
-        self.request = self.request.wrapping_add(1);
+        self.head.state = State::Dns(whose);
+        self.head.request = self.head.request.wrapping_add(1);
         cx.listening.emit(EventKind::DnsStart, || Event {
             subject: self.lookup_name(cx.address),
-            ..Event::new(EventKind::DnsStart, self.id, cx.address)
+            ..Event::new(EventKind::DnsStart, self.head.id, cx.address)
         });
-        Step::NeedDns(Lookup { request: self.request, whose })
+        Step::NeedDns(Lookup { request: self.head.request, whose })
     }
 
     /// The name of the running lookup; empty when there is none.
@@ -525,11 +549,11 @@ impl Selector {
     /// The same with a NUL behind it.
     #[inline]
     pub fn lookup_c_name<'a>(&'a self, address: &'a Address) -> &'a str {
-        match self.state {
+        match self.head.state {
             State::Dns(Whose::Target) => address.host().c_text(),
-            State::Dns(Whose::Proxy) if !self.odd_name.is_empty() => &self.odd_name,
+            State::Dns(Whose::Proxy) if !self.head.odd_name.is_empty() => &self.head.odd_name,
             State::Dns(Whose::Proxy) => {
-                self.proxy_at(self.current, address).map_or("\0", |proxy| proxy.host().c_text())
+                self.proxy_at(self.head.current, address).map_or("\0", |proxy| proxy.host().c_text())
             }
             _ => "\0",
         }
@@ -537,8 +561,8 @@ impl Selector {
 
     /// The running lookup.
     pub fn lookup(&self) -> Option<Lookup> {
-        match self.state {
-            State::Dns(whose) => Some(Lookup { request: self.request, whose }),
+        match self.head.state {
+            State::Dns(whose) => Some(Lookup { request: self.head.request, whose }),
             _ => None,
         }
     }
@@ -546,34 +570,34 @@ impl Selector {
     /// One entry of the list cannot be tried. byway goes on; OkHttp's step ends with the error.
     fn fault(&mut self, cx: &Context<'_>, error: Error) -> Option<Step> {
         if cx.settings.compat == Compat::Byway {
-            let proxy = self.proxy_at(self.current, cx.address);
+            let proxy = self.proxy_at(self.head.current, cx.address);
             if proxy.is_some() {
                 cx.listening.emit(EventKind::ConnectFailed, || Event {
                     proxy,
                     error: Some(&error),
-                    ..Event::new(EventKind::ConnectFailed, self.id, cx.address)
+                    ..Event::new(EventKind::ConnectFailed, self.head.id, cx.address)
                 });
             }
         }
-        self.faults.push(Fault { proxy: self.current, error });
+        self.head.faults.push(Fault { proxy: self.head.current, error });
         None
     }
 
     pub(crate) fn fault_list(&self) -> impl Iterator<Item = (usize, &Error)> {
-        self.faults.iter().map(|fault| (usize::from(fault.proxy), &fault.error))
+        self.head.faults.iter().map(|fault| (usize::from(fault.proxy), &fault.error))
     }
 
     /// Proxies offered, and how many of them have been turned to.
     pub(crate) fn offered<'a>(&'a self, address: &'a Address) -> (Vec<Option<&'a Arc<Proxy>>>, usize) {
-        let count = self.proxy_count as usize;
-        ((0..count).map(|at| self.proxy_at(at as u16, address)).collect(), self.next_proxy as usize)
+        let count = self.head.proxy_count as usize;
+        ((0..count).map(|at| self.proxy_at(at as u16, address)).collect(), self.head.next_proxy as usize)
     }
 
     pub(crate) fn was_listed(&self) -> bool {
-        self.from == From::List
+        self.head.from == From::List
     }
 
     pub(crate) fn awaits_proxies(&self) -> bool {
-        matches!(self.state, State::Proxies | State::New)
+        matches!(self.head.state, State::Proxies | State::New)
     }
 }

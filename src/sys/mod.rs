@@ -12,5 +12,6 @@ pub mod record;
 pub mod resolve;
 pub mod slab;
 pub mod socket;
+pub mod spin;
 pub mod thread;
 pub mod wake;

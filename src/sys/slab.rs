@@ -286,6 +286,18 @@ pub unsafe fn check_running<'a, T: Slot>(pointer: *const Cell<T>) -> Result<&'a 
 }
 
 impl<T: Slot> Cell<T> {
+    /// Ends the life of a value that nobody can reach any more: the handle is dead before anything is dropped.
+    #[inline]
+    fn bury(&self, forget: bool) {
+        self.header.word.store(Header::expect(T::INFO, DEAD), Ordering::Release);
+        if !forget {
+            // SAFETY: by the protocol that led here this thread is the only one that may touch the value, which is
+            // initialised and not touched again before the cell is used anew.
+            unsafe { (*self.value.get()).assume_init_drop() };
+        }
+        T::slab().put(NonNull::from(self));
+    }
+
     #[cold]
     fn why_not(word: usize) -> Refused {
         match word & STATE {
@@ -355,6 +367,15 @@ impl<T: Slot + Sync> Cell<T> {
         false
     }
 
+    /// As [`Cell::release`], with the value dropped where it lies, or only forgotten (in a forked child).
+    #[inline]
+    pub fn release_in_place(&self, forget: bool) {
+        if self.header.count.fetch_sub(1, Ordering::Release) == 1 {
+            core::sync::atomic::fence(Ordering::Acquire);
+            self.bury(forget);
+        }
+    }
+
     /// One reference less; the last one takes the value out, and the handle is dead from then on.
     #[inline]
     pub fn release(&self) -> Option<T> {
@@ -393,6 +414,22 @@ impl<T: Slot + Sync> Shared<T> {
     pub fn of(cell: &Cell<T>) -> Shared<T> {
         cell.retain();
         Shared(NonNull::from(cell))
+    }
+
+    /// Two more references at the price of one.
+    #[inline]
+    pub fn two_of(cell: &Cell<T>) -> [Shared<T>; 2] {
+        cell.header.count.fetch_add(2, Ordering::Relaxed);
+        [Shared(NonNull::from(cell)), Shared(NonNull::from(cell))]
+    }
+
+    /// Gives a reference back that may be the only one: then without a locked instruction.
+    #[inline]
+    pub fn end(mut self) {
+        if self.get_mut().is_some() && !super::fork::is_child() {
+            self.cell().bury(false);
+            core::mem::forget(self);
+        }
     }
 
     /// The cell.
@@ -438,7 +475,7 @@ impl<T: Slot + Sync> Drop for Shared<T> {
     #[inline]
     fn drop(&mut self) {
         if !super::fork::is_child() {
-            drop(self.cell().release());
+            self.cell().release_in_place(false);
         }
     }
 }
@@ -505,6 +542,33 @@ impl<T: Slot + Send> Cell<T> {
         // Either the running call sees the mark when it ends, or we see here that it has ended.
         fence::heavy();
         Ok(cell.end())
+    }
+
+    /// As [`Cell::free`], with the value dropped where it lies, or only forgotten (in a forked child).
+    ///
+    /// # Errors
+    /// As [`Cell::free`].
+    ///
+    /// # Safety
+    /// As [`check`].
+    #[inline]
+    pub unsafe fn free_in_place(pointer: *const Cell<T>, forget: bool) -> Result<(), Refused> {
+        if pointer.is_null() || pointer.addr() & 15 != 0 {
+            return Err(Refused::Bad);
+        }
+        // SAFETY: by this function's contract.
+        let cell = unsafe { &*pointer };
+        let (idle, dead) = (Header::expect(T::INFO, LIVE), Header::expect(T::INFO, DEAD));
+        if cell.header.word.compare_exchange(idle, dead, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            cell.bury(forget);
+            return Ok(());
+        }
+        // Busy, poisoned or dead: the slow way.
+        // SAFETY: by this function's contract.
+        if let Some(value) = unsafe { Self::free(pointer) }? {
+            if forget { core::mem::forget(value) } else { drop(value) }
+        }
+        Ok(())
     }
 
     /// LIVE or POISONED to DEAD, with the value taken out; `None` when it was neither.

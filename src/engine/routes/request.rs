@@ -5,9 +5,9 @@ use crate::error::{Error, Source, Status};
 use crate::net::dns::{MAX_ADDRESSES, MAX_SERVICES};
 use crate::net::{Ip, Listed, Service};
 use crate::runtime::notice::Notice;
+use crate::sys::spin::Spin;
 use arrayvec::ArrayVec;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// See the module.
@@ -16,7 +16,7 @@ pub struct Request<A> {
     canceled: AtomicBool,
     /// Who may still answer: the running callback, and what the host retained.
     answerers: AtomicU32,
-    inner: Mutex<Inner<A>>,
+    inner: Spin<Inner<A>>,
 }
 
 struct Inner<A> {
@@ -36,7 +36,7 @@ pub type ProxyRequest = Request<ProxyAnswer>;
 /// Addresses and service metadata.
 #[derive(Default)]
 pub struct DnsAnswer {
-    inline: ArrayVec<Ip, 16>,
+    inline: ArrayVec<Ip, 8>,
     more: Vec<Ip>,
     /// Service metadata.
     pub services: Vec<Arc<Service>>,
@@ -63,6 +63,21 @@ impl DnsAnswer {
         }
         self.more.extend_from_slice(ips);
         Ok(())
+    }
+
+    /// As [`DnsAnswer::add`], without a list of their own.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn add_each(&mut self, count: usize, ips: impl Iterator<Item = Ip>) -> Result<(), Status> {
+        if self.more.is_empty() && self.inline.remaining_capacity() >= count {
+            for ip in ips {
+                let _ = self.inline.try_push(ip);
+            }
+            return Ok(());
+        }
+        self.add(&ips.collect::<Vec<Ip>>())
     }
 
     /// # Errors
@@ -92,7 +107,7 @@ impl<A: Default> Request<A> {
             id,
             canceled: AtomicBool::new(false),
             answerers: AtomicU32::new(1),
-            inner: Mutex::new(inner),
+            inner: Spin::new(inner),
         }
     }
 

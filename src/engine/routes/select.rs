@@ -108,14 +108,30 @@ pub enum Driven {
     Wait,
 }
 
-/// A selector at work.
+/// A selector at work. Made in place, in two parts.
 pub struct Selecting {
-    core: Selector,
+    pub(crate) core: Selector,
+    pub(crate) rest: Rest,
+}
+
+/// Everything of it but the state machine.
+pub(crate) struct Rest {
     target: Shared<Target>,
+    /// For the first Selection, taken together with `target`.
+    spare: Option<Shared<Target>>,
     tag: u64,
     queue: Option<Arc<Queue>>,
     pending: Pending,
     early: bool,
+}
+
+impl Rest {
+    /// What [`Selecting`] needs beside a fresh [`Selector`].
+    #[inline]
+    pub(crate) fn new([target, spare]: [Shared<Target>; 2], options: SelectOptions) -> Rest {
+        let SelectOptions { tag, queue, early } = options;
+        Rest { target, spare: Some(spare), tag, queue, pending: Pending::None, early }
+    }
 }
 
 /// What a selector is made with.
@@ -130,23 +146,15 @@ pub struct SelectOptions {
 }
 
 impl Selecting {
-    /// A selector that has asked nobody yet.
-    #[inline]
-    pub fn new(target: Shared<Target>, options: SelectOptions) -> Selecting {
-        let SelectOptions { tag, queue, early } = options;
-        Selecting {
-            core: Selector::new(target.engine.next_id()),
-            target,
-            tag,
-            queue,
-            pending: Pending::None,
-            early,
-        }
-    }
-
     /// Its number.
     pub fn id(&self) -> u64 {
         self.core.id()
+    }
+
+    /// A reference to its address that a Selection keeps.
+    #[inline]
+    pub fn target_for_selection(&mut self) -> Shared<Target> {
+        self.rest.spare.take().unwrap_or_else(|| self.rest.target.clone())
     }
 
     /// The state machine.
@@ -156,12 +164,12 @@ impl Selecting {
 
     /// Its address.
     pub fn target(&self) -> &Shared<Target> {
-        &self.target
+        &self.rest.target
     }
 
     /// The host's own number.
     pub fn tag(&self) -> u64 {
-        self.tag
+        self.rest.tag
     }
 
     /// Asks the proxy selector, if there is one to ask. What it answers, or that it fails, shows in the first
@@ -171,7 +179,7 @@ impl Selecting {
     /// Under OkHttp, what the proxy selector fails with.
     #[inline]
     pub fn start(&mut self, object: usize) -> Result<()> {
-        let Selecting { core, target, tag, pending, early, .. } = self;
+        let Selecting { core, rest: Rest { target, tag, pending, early, .. } } = self;
         let target = &**target;
         let engine = &*target.engine;
         let audience = Audience { listeners: engine.listeners(), tag: *tag };
@@ -192,7 +200,7 @@ impl Selecting {
     /// The selector's, `E_CANCELED`, `E_SHUTDOWN`.
     #[inline]
     pub fn drive(&mut self, side: &Side, patience: &mut Patience, object: usize) -> Result<Driven> {
-        let Selecting { core, target, tag, pending, early, .. } = self;
+        let Selecting { core, rest: Rest { target, tag, pending, early, .. } } = self;
         let target = &**target;
         let engine = &*target.engine;
         engine.check_open()?;
@@ -256,9 +264,9 @@ impl Selecting {
     }
 
     fn awaited(&self) -> &str {
-        match self.pending {
-            Pending::Proxies(..) => self.target.address.uri(),
-            _ => self.core.lookup_name(&self.target.address),
+        match self.rest.pending {
+            Pending::Proxies(..) => self.rest.target.address.uri(),
+            _ => self.core.lookup_name(&self.rest.target.address),
         }
     }
 
@@ -273,8 +281,8 @@ impl Selecting {
         if let Some(waiter) = side.waiter.get() {
             return Ok(Arc::clone(waiter));
         }
-        let engine = &self.target.engine;
-        let queue = self.queue.as_ref().unwrap_or(engine.queue());
+        let engine = &self.rest.target.engine;
+        let queue = self.rest.queue.as_ref().unwrap_or(engine.queue());
         let id = engine.next_id();
         let waiter =
             Arc::new(Waiter { id, notice: Notice::new(Arc::clone(queue)), stopped: AtomicI32::new(0) });
@@ -286,10 +294,10 @@ impl Selecting {
 
     /// False when the awaited answer is there already.
     fn watch(&self, notice: &Arc<Notice>) -> bool {
-        match &self.pending {
+        match &self.rest.pending {
             Pending::None => false,
             Pending::Proxies(request, _) => request.watch(notice, false),
-            Pending::Names(request, ..) => request.watch(notice, self.early),
+            Pending::Names(request, ..) => request.watch(notice, self.rest.early),
         }
     }
 
@@ -311,7 +319,8 @@ impl Selecting {
             if !self.watch(&waiter.notice) || side.is_canceled() {
                 continue;
             }
-            let completion = Completion { tag: self.tag, id: self.core.id(), kind: COMPLETION, status: 0 };
+            let completion =
+                Completion { tag: self.rest.tag, id: self.core.id(), kind: COMPLETION, status: 0 };
             match waiter.notice.announce(seen, completion, None) {
                 Ok(()) | Err(Status::E_STATE) => return Ok(Driven::Wait),
                 Err(status) => return Err(status.into()),
@@ -358,7 +367,7 @@ impl Selecting {
 
     /// True while the addresses of a name are awaited.
     pub fn awaits_names(&self) -> bool {
-        matches!(self.pending, Pending::Names(..))
+        matches!(self.rest.pending, Pending::Names(..))
     }
 
     /// True when a further call may give something; asks nobody.
@@ -368,10 +377,10 @@ impl Selecting {
 
     /// The decision as JSON or as text.
     pub fn explain(&self, as_json: bool) -> String {
-        let engine = &*self.target.engine;
-        let audience = Audience { listeners: engine.listeners(), tag: self.tag };
+        let engine = &*self.rest.target.engine;
+        let audience = Audience { listeners: engine.listeners(), tag: self.rest.tag };
         let now = || engine.database_now();
-        let cx = context(&self.target, &audience, &now, self.early);
+        let cx = context(&self.rest.target, &audience, &now, self.rest.early);
         if as_json {
             let json = crate::net::explain::explain_json(&self.core, &cx);
             serde_json::to_string_pretty(&json).unwrap_or_default()
@@ -382,12 +391,12 @@ impl Selecting {
 
     /// Ends it: whoever still works for it is told, a pending poll gets its record. Call before dropping.
     pub fn end(&mut self, side: &Side) {
-        give_up(&mut self.pending, &self.target);
+        give_up(&mut self.rest.pending, &self.rest.target);
         if let Some(waiter) = side.waiter.get() {
-            self.target.engine.forget(waiter.id);
+            self.rest.target.engine.forget(waiter.id);
             waiter.notice.finish(Status::E_CANCELED);
         }
-        self.target.engine.database().drop_pending(self.core.id());
+        self.rest.target.engine.database().drop_pending(self.core.id());
     }
 }
 
@@ -407,10 +416,41 @@ pub fn plan_routes(
     let audience = Audience { listeners: engine.listeners(), tag };
     let now = || engine.database_now();
     let cx = context(target, &audience, &now, false);
-    let mut selector = Selector::new(engine.next_id());
-    let serving = Serving { tag, id: selector.id(), left: None, engine: engine.handle() };
-    let mut in_place = InPlace { target, serving, object, pending: Pending::None };
-    let planned = plan::plan(&mut selector, &cx, &mut in_place, each);
+    let serving = Serving { tag, id: engine.next_id(), left: None, engine: engine.handle() };
+    if let Some(Resolving::Host(host)) = target.resolver.as_deref().map(Resolver::kind)
+        && audience.listeners.mask() == 0
+        && engine.routes.cache.is_off()
+        && plan::is_plain(&cx)
+    {
+        let mut request = Shared::new(DnsRequest::new(serving.id << 16 | 1));
+        let name = target.address.host().c_text();
+        let status = engine.host_call(object, || host.lookup(&request, name, &serving))?;
+        if status == Status::OK
+            && let Some(sole) = request.get_mut()
+            && let (answer, None) = sole.parts_mut()
+            && plan::is_plain_answer(answer.ips(), &answer.services)
+        {
+            let count = plan::plain(&cx, serving.id, answer.ips(), each);
+            request.end();
+            return Ok(count);
+        }
+        return plan_rest(target, &cx, serving, object, Some((request, status)), each);
+    }
+    plan_rest(target, &cx, serving, object, None, each)
+}
+
+/// Whatever is not the plain case. `asked` is a lookup that was made already.
+fn plan_rest(
+    target: &Target,
+    cx: &Context<'_>,
+    serving: Serving,
+    object: usize,
+    asked: Option<(Shared<DnsRequest>, Status)>,
+    each: impl FnMut(usize, RouteRef<'_>),
+) -> Result<usize> {
+    let mut selector = Selector::new(serving.id);
+    let mut in_place = InPlace { target, serving, object, pending: Pending::None, asked };
+    let planned = plan::plan(&mut selector, cx, &mut in_place, each);
     give_up(&mut in_place.pending, target);
     planned
 }
@@ -420,6 +460,7 @@ struct InPlace<'a> {
     serving: Serving,
     object: usize,
     pending: Pending,
+    asked: Option<(Shared<DnsRequest>, Status)>,
 }
 
 impl Answers for InPlace<'_> {
@@ -429,6 +470,9 @@ impl Answers for InPlace<'_> {
 
     #[inline]
     fn names(&mut self, selector: &mut Selector, cx: &Context<'_>, lookup: Lookup) -> Result<()> {
+        if let Some((request, status)) = self.asked.take() {
+            return settle(selector, &mut self.pending, cx, self.target, lookup, request, status);
+        }
         ask_names(selector, &mut self.pending, cx, self.target, lookup, &self.serving, self.object)
     }
 }
@@ -548,8 +592,7 @@ fn ask_names(
     object: usize,
 ) -> Result<()> {
     let engine = &*target.engine;
-    let cached = !engine.routes.cache.is_off();
-    if cached && from_cache(core, cx, target, lookup) {
+    if !engine.routes.cache.is_off() && from_cache(core, cx, target, lookup) {
         return Ok(());
     }
     let host = match target.resolver.as_deref().map(Resolver::kind) {
@@ -568,33 +611,49 @@ fn ask_names(
         }
         Some(Resolving::System) | None => return ask_system(core, pending, cx, engine, lookup),
     };
-    let mut request = Shared::new(DnsRequest::new(engine.next_id()));
+    let request = Shared::new(DnsRequest::new(serving.id << 16 | u64::from(lookup.request & 0xffff)));
     let name = core.lookup_c_name(cx.address);
     let status = engine.host_call(object, || host.lookup(&request, name, serving))?;
+    settle(core, pending, cx, target, lookup, request, status)
+}
+
+/// What a host's lookup came to.
+#[inline]
+fn settle(
+    core: &mut Selector,
+    pending: &mut Pending,
+    cx: &Context<'_>,
+    target: &Target,
+    lookup: Lookup,
+    mut request: Shared<DnsRequest>,
+    status: Status,
+) -> Result<()> {
     match status {
         Status::OK => {}
         Status::PENDING => request.drop_answerer(),
         Status::PASS => {
             request.cancel();
-            return ask_system(core, pending, cx, engine, lookup);
+            return ask_system(core, pending, cx, &target.engine, lookup);
         }
         failed => {
             request.cancel();
             return Ok(core.fail_dns(cx, lookup.request, refusal(failed))?);
         }
     }
-    if let Some(request) = request.get_mut() {
+    if let Some(sole) = request.get_mut() {
         // Nobody kept it: no lock, nothing copied.
-        let (answer, done) = request.parts_mut();
-        return match done.take() {
-            Some(Err(error)) => Ok(core.fail_dns(cx, lookup.request, error)?),
+        let (answer, done) = sole.parts_mut();
+        match done.take() {
+            Some(Err(error)) => core.fail_dns(cx, lookup.request, error)?,
             _ => {
-                if cached {
+                if !target.engine.routes.cache.is_off() {
                     remember(core, cx, target, answer.ips());
                 }
-                Ok(core.answer_dns(cx, lookup.request, answer.ips(), &answer.services, true)?)
+                core.answer_dns(cx, lookup.request, answer.ips(), &answer.services, true)?;
             }
-        };
+        }
+        request.end();
+        return Ok(());
     }
     if status == Status::OK {
         let _ = request.finish(Ok(()));

@@ -8,7 +8,7 @@ impl Selector {
             return;
         }
         let explicit;
-        let proxies = match (self.from, cx.address.explicit_proxy()) {
+        let proxies = match (self.head.from, cx.address.explicit_proxy()) {
             (From::List, _) => self.list(),
             (From::Explicit, Some(ExplicitProxy::Proxy(proxy))) => {
                 explicit = [Listed::Proxy(Arc::clone(proxy))];
@@ -21,7 +21,7 @@ impl Selector {
             subject: cx.address.uri(),
             proxies,
             error,
-            ..Event::new(EventKind::ProxySelectEnd, self.id, cx.address)
+            ..Event::new(EventKind::ProxySelectEnd, self.head.id, cx.address)
         });
     }
 
@@ -34,7 +34,7 @@ impl Selector {
         cx: &Context<'_>,
         proxies: impl IntoIterator<Item = Listed>,
     ) -> Result<()> {
-        if self.state != State::Proxies {
+        if self.head.state != State::Proxies {
             return Err(Error::new(Status::E_STATE, "no proxies were asked for"));
         }
         let okhttp = cx.settings.compat != Compat::Byway;
@@ -48,11 +48,11 @@ impl Selector {
                     Error::new(Status::E_LIMIT, format!("more than {MAX_PROXIES} proxies in one list"));
                 return self.fail_proxies(cx, error);
             }
-            if let Err(full) = self.listed.try_push(listed) {
-                if self.long_list.is_empty() {
-                    self.long_list.extend(self.listed.iter().cloned());
+            if let Err(full) = self.head.listed.try_push(listed) {
+                if self.head.long_list.is_empty() {
+                    self.head.long_list.extend(self.head.listed.iter().cloned());
                 }
-                self.long_list.push(full.element());
+                self.head.long_list.push(full.element());
             }
         }
         if self.list().is_empty() {
@@ -61,13 +61,13 @@ impl Selector {
                     Error::new(Status::E_EMPTY_ANSWER, "the proxy selector answered without any proxy");
                 return self.fail_proxies(cx, error.source(Source::Callback));
             }
-            self.from = From::Direct;
-            self.proxy_count = 1;
+            self.head.from = From::Direct;
+            self.head.proxy_count = 1;
         } else {
-            self.from = From::List;
-            self.proxy_count = self.list().len() as u32;
+            self.head.from = From::List;
+            self.head.proxy_count = self.list().len() as u32;
         }
-        self.state = State::Idle;
+        self.head.state = State::Idle;
         self.proxies_known(cx, None);
         Ok(())
     }
@@ -78,25 +78,25 @@ impl Selector {
     /// Under OkHttp the error itself, which there leaves the constructor; but 5 takes an argument error as DIRECT.
     /// byway's own rule never fails here: the next step does, or goes DIRECT by the engine's policy.
     pub fn fail_proxies(&mut self, cx: &Context<'_>, error: Error) -> Result<()> {
-        if self.state != State::Proxies {
+        if self.head.state != State::Proxies {
             return Err(Error::new(Status::E_STATE, "no proxies were asked for"));
         }
-        self.listed.clear();
-        self.long_list.clear();
-        self.state = State::Idle;
+        self.head.listed.clear();
+        self.head.long_list.clear();
+        self.head.state = State::Idle;
         let direct = match cx.settings.compat {
             Compat::Byway => cx.settings.direct_on_selector_error,
             Compat::OkHttp5 => error.status() == Status::E_ARGUMENT,
             Compat::OkHttp3 => false,
         };
         if direct {
-            self.from = From::Direct;
-            self.proxy_count = 1;
+            self.head.from = From::Direct;
+            self.head.proxy_count = 1;
             self.proxies_known(cx, (cx.settings.compat == Compat::Byway).then_some(&error));
             return Ok(());
         }
-        self.from = From::List;
-        self.proxy_count = 0;
+        self.head.from = From::List;
+        self.head.proxy_count = 0;
         if cx.settings.compat != Compat::Byway {
             return Err(error);
         }
@@ -113,7 +113,7 @@ impl Selector {
             .host(error.host_code())
             .cause(error);
         self.proxies_known(cx, Some(&wrapped));
-        self.faults.push(Fault { proxy: u16::MAX, error: wrapped });
+        self.head.faults.push(Fault { proxy: u16::MAX, error: wrapped });
         Ok(())
     }
 
@@ -131,11 +131,11 @@ impl Selector {
         services: &[Arc<Service>],
         last: bool,
     ) -> Result<(), Status> {
-        let State::Dns(whose) = self.state else { return Err(Status::E_STATE) };
-        if request != self.request {
+        let State::Dns(whose) = self.head.state else { return Err(Status::E_STATE) };
+        if request != self.head.request {
             return Err(Status::E_STATE);
         }
-        if last && self.partial.ips.is_empty() && self.partial.services.is_empty() {
+        if last && self.head.partial.ips.is_empty() && self.head.partial.services.is_empty() {
             if ips.len() > dns::MAX_ADDRESSES {
                 return Err(Status::E_LIMIT);
             }
@@ -153,27 +153,27 @@ impl Selector {
         services: &[Arc<Service>],
         last: bool,
     ) -> Result<(), Status> {
-        if self.partial.ips.len() + ips.len() > dns::MAX_ADDRESSES
-            || self.partial.services.len() + services.len() > dns::MAX_SERVICES
+        if self.head.partial.ips.len() + ips.len() > dns::MAX_ADDRESSES
+            || self.head.partial.services.len() + services.len() > dns::MAX_SERVICES
         {
             return Err(Status::E_LIMIT);
         }
-        self.partial.ips.extend_from_slice(ips);
-        self.partial.services.extend_from_slice(services);
+        self.head.partial.ips.extend_from_slice(ips);
+        self.head.partial.services.extend_from_slice(services);
         // The target of a SOCKS proxy is only half of a route.
-        let makes_routes = whose == Whose::Proxy || self.proxy_at(self.current, cx.address).is_none();
+        let makes_routes = whose == Whose::Proxy || self.proxy_at(self.head.current, cx.address).is_none();
         let early = cx.early_selection && makes_routes;
         if !last && !early {
             return Ok(());
         }
-        let answer = std::mem::take(&mut self.partial);
+        let answer = std::mem::take(&mut self.head.partial);
         if last {
             self.resolved(cx, whose, &answer.ips, &answer.services);
         } else {
-            let fresh = answer.ips.get(self.early_taken as usize..).unwrap_or_default();
-            self.early_taken = answer.ips.len() as u32;
+            let fresh = answer.ips.get(self.head.early_taken as usize..).unwrap_or_default();
+            self.head.early_taken = answer.ips.len() as u32;
             self.add_answer(cx, whose, fresh, &answer.services);
-            self.partial = answer;
+            self.head.partial = answer;
         }
         Ok(())
     }
@@ -183,16 +183,16 @@ impl Selector {
     /// # Errors
     /// `E_STATE` for a lookup that is not running.
     pub fn fail_dns(&mut self, cx: &Context<'_>, request: u32, error: Error) -> Result<(), Status> {
-        let State::Dns(whose) = self.state else { return Err(Status::E_STATE) };
-        if request != self.request {
+        let State::Dns(whose) = self.head.state else { return Err(Status::E_STATE) };
+        if request != self.head.request {
             return Err(Status::E_STATE);
         }
-        if !self.partial.ips.is_empty() {
-            let answer = std::mem::take(&mut self.partial);
+        if !self.head.partial.ips.is_empty() {
+            let answer = std::mem::take(&mut self.head.partial);
             self.resolved(cx, whose, &answer.ips, &answer.services);
             return Ok(());
         }
-        self.partial.clear();
+        self.head.partial.clear();
         let error =
             if error.about().is_empty() { error.subject(self.lookup_name(cx.address)) } else { error };
         self.lookup_failed(cx, error);
@@ -204,10 +204,10 @@ impl Selector {
             cx.listening.emit(EventKind::DnsEnd, || Event {
                 subject: self.lookup_name(cx.address),
                 error: Some(&error),
-                ..Event::new(EventKind::DnsEnd, self.id, cx.address)
+                ..Event::new(EventKind::DnsEnd, self.head.id, cx.address)
             });
         }
-        self.state = State::Idle;
+        self.head.state = State::Idle;
         self.fault(cx, error);
     }
 
@@ -226,18 +226,18 @@ impl Selector {
         cx.listening.emit(EventKind::DnsEnd, || Event {
             subject: self.lookup_name(cx.address),
             ips,
-            ..Event::new(EventKind::DnsEnd, self.id, cx.address)
+            ..Event::new(EventKind::DnsEnd, self.head.id, cx.address)
         });
-        let fresh = ips.get(self.early_taken as usize..).unwrap_or_default();
-        self.early_taken = 0;
+        let fresh = ips.get(self.head.early_taken as usize..).unwrap_or_default();
+        self.head.early_taken = 0;
         if !fresh.is_empty() {
             self.add_answer(cx, whose, fresh, services);
         }
-        self.state = State::Idle;
-        if whose == Whose::Target && !self.targets.is_empty() {
-            let hop = self.proxy_at(self.current, cx.address).and_then(|proxy| proxy.ip());
+        self.head.state = State::Idle;
+        if whose == Whose::Target && !self.head.targets.is_empty() {
+            let hop = self.proxy_at(self.head.current, cx.address).and_then(|proxy| proxy.ip());
             // Either adds the routes, or begins a lookup that the next step names.
-            self.unnamed = self.reach_proxy(cx, hop).is_some();
+            self.head.unnamed = self.reach_proxy(cx, hop).is_some();
         }
     }
 
@@ -249,7 +249,7 @@ impl Selector {
         ips: &[Ip],
         services: &[Arc<Service>],
     ) {
-        let socks_target = whose == Whose::Target && self.proxy_at(self.current, cx.address).is_some();
+        let socks_target = whose == Whose::Target && self.proxy_at(self.head.current, cx.address).is_some();
         if socks_target {
             self.keep_targets(cx, ips, services);
             return;
@@ -270,11 +270,12 @@ impl Selector {
     /// Targets for a SOCKS4 or SOCKS5 proxy: filtered, in order. SOCKS4 carries IPv4 only.
     pub(super) fn keep_targets(&mut self, cx: &Context<'_>, ips: &[Ip], services: &[Arc<Service>]) {
         let name = cx.address.host().text();
-        let v4_only =
-            self.proxy_at(self.current, cx.address).is_some_and(|proxy| proxy.kind() == ProxyKind::Socks4);
+        let v4_only = self
+            .proxy_at(self.head.current, cx.address)
+            .is_some_and(|proxy| proxy.kind() == ProxyKind::Socks4);
         let filter = cx.settings.target_filter.as_deref();
         let mut denied = Vec::new();
-        let targets = &mut self.targets;
+        let targets = &mut self.head.targets;
         cx.settings.order.visit(ips, |i, ip| {
             let ip = Ip { scope_id: 0, ..ip.unmapped() };
             if filter.is_some_and(|filter| filter.check(ip) == Verdict::Deny) {
@@ -283,10 +284,10 @@ impl Selector {
                 targets.push(ip);
             }
         });
-        self.target_services.extend_from_slice(services);
+        self.head.target_services.extend_from_slice(services);
         let from = self.entries().len();
         self.add_entries(cx, std::iter::empty(), 0, None, &denied);
-        if !self.targets.is_empty() {
+        if !self.head.targets.is_empty() {
             self.emit_added(cx, from);
         } else {
             self.emit_added(cx, from);

@@ -4,7 +4,7 @@ use super::*;
 
 /// One route found. `selection` 0 = not delivered yet.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     pub(super) ip: [u8; 16],
     pub(super) scope_id: u32,
     pub(super) port: u16,
@@ -93,11 +93,12 @@ impl Selector {
     }
 
     pub(super) fn add_through_proxy(&mut self, cx: &Context<'_>, ips: &[Ip], service: Option<Arc<Service>>) {
-        let Some(port) = self.proxy_at(self.current, cx.address).and_then(|proxy| proxy.usable_port()) else {
+        let Some(port) = self.proxy_at(self.head.current, cx.address).and_then(|proxy| proxy.usable_port())
+        else {
             return;
         };
         let from = self.entries().len();
-        if self.targets.is_empty() {
+        if self.head.targets.is_empty() {
             let ips = Ordered { ips, order: self.order(cx) };
             self.add_ordered(cx, ips, port, service, cx.settings.hop_filter.as_deref());
             self.after_adding(cx, from);
@@ -105,7 +106,8 @@ impl Selector {
         }
         // SOCKS4 and SOCKS5: every target through the proxy's first address, then the first target through its
         // others.
-        let service = dns::service_for(&self.target_services, cx.address.host().text(), false).or(service);
+        let service =
+            dns::service_for(&self.head.target_services, cx.address.host().text(), false).or(service);
         let filter = cx.settings.hop_filter.as_deref();
         let mut hops = Vec::with_capacity(ips.len());
         let mut filtered_hops = Vec::new();
@@ -116,7 +118,7 @@ impl Selector {
                 false => hops.push((i, ip)),
             }
         });
-        let targets = std::mem::take(&mut self.targets);
+        let targets = std::mem::take(&mut self.head.targets);
         if let (Some(&(_, first_hop)), Some(&first_target)) = (hops.first(), targets.first()) {
             let through_first = targets.iter().enumerate().map(|(i, &target)| (i, first_hop, target));
             let through_others = hops.iter().skip(1).map(|&(i, hop)| (i, hop, first_target));
@@ -129,7 +131,7 @@ impl Selector {
             );
         }
         self.add_entries(cx, std::iter::empty(), port, None, &filtered_hops);
-        self.targets = targets;
+        self.head.targets = targets;
         self.after_adding(cx, from);
     }
 
@@ -181,8 +183,8 @@ impl Selector {
         for (position, hop, target) in routes {
             let mut entry = base.entry(position, hop);
             if target.is_some() || service.is_some() {
-                self.aux.push(Aux { target, service: service.clone() });
-                entry.aux = u16::try_from(self.aux.len()).unwrap_or(0);
+                self.head.aux.push(Aux { target, service: service.clone() });
+                entry.aux = u16::try_from(self.head.aux.len()).unwrap_or(0);
             }
             if checker.as_mut().is_some_and(|checker| checker.should_postpone(&base.key(hop, target))) {
                 entry.flags |= flag::POSTPONED;
@@ -192,8 +194,8 @@ impl Selector {
         for &(position, hop, target) in filtered {
             let mut entry = base.entry(position, hop);
             if target.is_some() {
-                self.aux.push(Aux { target, service: None });
-                entry.aux = u16::try_from(self.aux.len()).unwrap_or(0);
+                self.head.aux.push(Aux { target, service: None });
+                entry.aux = u16::try_from(self.head.aux.len()).unwrap_or(0);
             }
             self.push(Entry { flags: entry.flags | flag::FILTERED, ..entry });
         }
@@ -202,8 +204,8 @@ impl Selector {
     /// What the entries of one proxy have in common.
     #[inline]
     pub(super) fn base(&mut self, cx: &Context<'_>, port: u16, service: Option<Arc<Service>>) -> Base {
-        let proxy = self.proxy_at(self.current, cx.address);
-        let mut flags = if self.from == From::List { flag::FROM_SELECTOR } else { 0 };
+        let proxy = self.proxy_at(self.head.current, cx.address);
+        let mut flags = if self.head.from == From::List { flag::FROM_SELECTOR } else { 0 };
         let proxy_id = proxy.map_or(0, |proxy| proxy.id());
         if let Some(proxy) = proxy
             && cx.settings.target_filter.is_some()
@@ -215,20 +217,20 @@ impl Selector {
         let ech = if cx.settings.compat == Compat::OkHttp5 { ech_word(service.as_deref()) } else { 0 };
         let mut aux = 0;
         if service.is_some() {
-            self.aux.push(Aux { target: Ip::NONE, service });
-            aux = u16::try_from(self.aux.len()).unwrap_or(0);
+            self.head.aux.push(Aux { target: Ip::NONE, service });
+            aux = u16::try_from(self.head.aux.len()).unwrap_or(0);
         }
-        Base { origin: cx.address.origin().id(), proxy_id, port, ech, proxy: self.current, aux, flags }
+        Base { origin: cx.address.origin().id(), proxy_id, port, ech, proxy: self.head.current, aux, flags }
     }
 
     #[inline]
     pub(super) fn push(&mut self, entry: Entry) {
         let mut entry = entry;
         if entry.flags & (flag::FILTERED | flag::POSTPONED) == 0 {
-            entry.selection = self.selections + 1;
-            self.fresh += 1;
+            entry.selection = self.head.selections + 1;
+            self.head.fresh += 1;
         } else if entry.flags & flag::FILTERED == 0 {
-            self.postponed += 1;
+            self.head.postponed += 1;
         }
         if let Err(full) = self.inline.try_push(entry) {
             self.spill(full.element());
@@ -237,15 +239,15 @@ impl Selector {
 
     #[cold]
     pub(super) fn spill(&mut self, entry: Entry) {
-        if self.spilled.is_empty() {
-            self.spilled.extend_from_slice(&self.inline);
+        if self.head.spilled.is_empty() {
+            self.head.spilled.extend_from_slice(&self.inline);
         }
-        self.spilled.push(entry);
+        self.head.spilled.push(entry);
     }
 
     #[inline]
     pub(super) fn entries(&self) -> &[Entry] {
-        if self.spilled.is_empty() { &self.inline } else { &self.spilled }
+        if self.head.spilled.is_empty() { &self.inline } else { &self.head.spilled }
     }
 
     /// Events and faults for what was just added, with no lock held any more.
@@ -264,14 +266,14 @@ impl Selector {
         self.emit_added(cx, from);
         let added = self.entries().get(from..).unwrap_or_default();
         if !added.is_empty() && added.iter().all(|entry| entry.flags & flag::FILTERED != 0) {
-            let about = match self.proxy_at(self.current, cx.address) {
+            let about = match self.proxy_at(self.head.current, cx.address) {
                 Some(proxy) => proxy.to_string(),
                 None => cx.address.host().text().to_owned(),
             };
             self.fault(cx, filtered(&about));
         }
         if self.entries().len() > MAX_ROUTES {
-            self.next_proxy = self.proxy_count;
+            self.head.next_proxy = self.head.proxy_count;
             self.fault(cx, Error::new(Status::E_LIMIT, format!("more than {MAX_ROUTES} routes")));
         }
     }
@@ -284,7 +286,7 @@ impl Selector {
                 _ => continue,
             };
             let route = self.entry_ref(cx.address, at);
-            cx.listening.emit(kind, || Event { route, ..Event::new(kind, self.id, cx.address) });
+            cx.listening.emit(kind, || Event { route, ..Event::new(kind, self.head.id, cx.address) });
         }
     }
 
@@ -318,8 +320,8 @@ impl Selector {
     #[inline]
     pub(super) fn route_of<'a>(&'a self, address: &'a Arc<Address>, entry: &Entry) -> RouteRef<'a> {
         let proxy = self.proxy_at(entry.proxy, address);
-        let aux = usize::from(entry.aux).checked_sub(1).and_then(|at| self.aux.get(at));
-        show(address, entry, proxy, aux, self.id)
+        let aux = usize::from(entry.aux).checked_sub(1).and_then(|at| self.head.aux.get(at));
+        show(address, entry, proxy, aux, self.head.id)
     }
 
     /// The routes of a Selection, in order.
@@ -352,7 +354,13 @@ impl Selector {
 /// The routes of one Selection on their own: what stays when the selector is gone.
 #[derive(Default)]
 pub struct Extract {
-    inline: ArrayVec<Entry, INLINE_ROUTES>,
+    pub(crate) head: ExtractHead,
+    pub(crate) inline: ArrayVec<Entry, INLINE_ROUTES>,
+}
+
+/// Everything of it but the routes.
+#[derive(Default)]
+pub(crate) struct ExtractHead {
     spilled: Vec<Entry>,
     proxies: ArrayVec<Arc<Proxy>, INLINE_PROXIES>,
     more_proxies: Vec<Arc<Proxy>>,
@@ -374,37 +382,45 @@ impl Extract {
 
     #[inline]
     fn entries(&self) -> &[Entry] {
-        if self.spilled.is_empty() { &self.inline } else { &self.spilled }
+        if self.head.spilled.is_empty() { &self.inline } else { &self.head.spilled }
     }
 
     /// The `i`-th route; `address` is the selector's.
     #[inline]
     pub fn route<'a>(&'a self, address: &'a Arc<Address>, i: usize) -> Option<RouteRef<'a>> {
         let entry = self.entries().get(i)?;
-        let listed = if self.more_proxies.is_empty() { &self.proxies[..] } else { &self.more_proxies[..] };
+        let listed = if self.head.more_proxies.is_empty() {
+            &self.head.proxies[..]
+        } else {
+            &self.head.more_proxies[..]
+        };
         let proxy = match (usize::from(entry.proxy).checked_sub(1), address.explicit_proxy()) {
             (Some(at), _) => listed.get(at),
             (None, Some(ExplicitProxy::Proxy(proxy))) => Some(proxy),
             _ => None,
         };
-        let aux = usize::from(entry.aux).checked_sub(1).and_then(|at| self.aux.get(at));
-        Some(show(address, entry, proxy, aux, self.selector))
+        let aux = usize::from(entry.aux).checked_sub(1).and_then(|at| self.head.aux.get(at));
+        Some(show(address, entry, proxy, aux, self.head.selector))
     }
 
     /// Position of a proxy among those of the extract, from 1.
     fn keep(&mut self, proxy: &Arc<Proxy>) -> u16 {
-        let kept = if self.more_proxies.is_empty() { &self.proxies[..] } else { &self.more_proxies[..] };
+        let kept = if self.head.more_proxies.is_empty() {
+            &self.head.proxies[..]
+        } else {
+            &self.head.more_proxies[..]
+        };
         if let Some(at) = kept.iter().rposition(|own| Arc::ptr_eq(own, proxy)) {
             return at as u16 + 1;
         }
-        if let Err(full) = self.proxies.try_push(Arc::clone(proxy)) {
-            if self.more_proxies.is_empty() {
-                self.more_proxies.extend(self.proxies.iter().cloned());
+        if let Err(full) = self.head.proxies.try_push(Arc::clone(proxy)) {
+            if self.head.more_proxies.is_empty() {
+                self.head.more_proxies.extend(self.head.proxies.iter().cloned());
             }
-            self.more_proxies.push(full.element());
-            return self.more_proxies.len() as u16;
+            self.head.more_proxies.push(full.element());
+            return self.head.more_proxies.len() as u16;
         }
-        self.proxies.len() as u16
+        self.head.proxies.len() as u16
     }
 }
 
@@ -417,15 +433,13 @@ fn show<'a>(
     aux: Option<&'a Aux>,
     selector: u64,
 ) -> RouteRef<'a> {
-    let service = aux.and_then(|aux| aux.service.as_ref());
-    let ech = if address.profile() == Compat::OkHttp5 { ech_word(service.map(|s| &**s)) } else { 0 };
-    let target = aux.map_or(Ip::NONE, |aux| aux.target);
-    let proxy_id = proxy.map_or(0, |proxy| proxy.id());
     RouteRef {
-        key: RouteKey::new(address.origin().id(), proxy_id, entry.hop(), entry.port, target, ech),
+        hop: entry.hop(),
+        port: entry.port,
+        target: aux.map_or(Ip::NONE, |aux| aux.target),
         address,
         proxy,
-        service,
+        service: aux.and_then(|aux| aux.service.as_ref()),
         selector,
         flags: entry.flags,
     }
@@ -435,26 +449,26 @@ impl Selector {
     /// Puts a Selection's routes into `into`, which must be fresh, so that they outlive the selector.
     #[inline]
     pub fn extract(&self, selection: &Selection, into: &mut Extract) {
-        into.selector = self.id;
+        into.head.selector = self.head.id;
         let range = self.entries().get(selection.start as usize..selection.end as usize).unwrap_or_default();
         for entry in range.iter().filter(|entry| entry.selection == selection.number) {
             let mut entry = *entry;
-            entry.proxy = match self.from {
+            entry.proxy = match self.head.from {
                 From::List => match self.list().get(usize::from(entry.proxy)) {
                     Some(Listed::Proxy(proxy)) => into.keep(proxy),
                     _ => 0,
                 },
                 _ => 0,
             };
-            if let Some(aux) = usize::from(entry.aux).checked_sub(1).and_then(|at| self.aux.get(at)) {
-                into.aux.push(Aux { target: aux.target, service: aux.service.clone() });
-                entry.aux = u16::try_from(into.aux.len()).unwrap_or(0);
+            if let Some(aux) = usize::from(entry.aux).checked_sub(1).and_then(|at| self.head.aux.get(at)) {
+                into.head.aux.push(Aux { target: aux.target, service: aux.service.clone() });
+                entry.aux = u16::try_from(into.head.aux.len()).unwrap_or(0);
             }
             if let Err(full) = into.inline.try_push(entry) {
-                if into.spilled.is_empty() {
-                    into.spilled.extend_from_slice(&into.inline);
+                if into.head.spilled.is_empty() {
+                    into.head.spilled.extend_from_slice(&into.inline);
                 }
-                into.spilled.push(full.element());
+                into.head.spilled.push(full.element());
             }
         }
     }

@@ -6,15 +6,15 @@ impl Selector {
     /// Upstream's `nextRoutes`. An error ends the step; the next one goes on with the following proxy.
     #[cold]
     pub(super) fn begin_proxy_okhttp(&mut self, cx: &Context<'_>) -> Option<Step> {
-        let null =
-            self.from == From::List && self.list().get(usize::from(self.current)) == Some(&Listed::Null);
+        let null = self.head.from == From::List
+            && self.list().get(usize::from(self.head.current)) == Some(&Listed::Null);
         if null {
             return Some(Step::Failed(Error::new(Status::E_NULL, "a null proxy in the list")));
         }
-        self.odd_name.clear();
-        self.targets.clear();
+        self.head.odd_name.clear();
+        self.head.targets.clear();
         let address = cx.address;
-        let Some(proxy) = self.proxy_at(self.current, address).cloned() else {
+        let Some(proxy) = self.proxy_at(self.head.current, address).cloned() else {
             return self.literal_or_ask_okhttp(
                 cx,
                 Whose::Target,
@@ -39,7 +39,7 @@ impl Selector {
             None => proxy.host().literal(),
         };
         if proxy.resolved().is_some() {
-            self.odd_name = format!("{text}\0");
+            self.head.odd_name = format!("{text}\0");
         }
         self.literal_or_ask_okhttp(cx, Whose::Proxy, literal, &text)
     }
@@ -73,7 +73,7 @@ impl Selector {
         }
         let step = self.ask(cx, whose);
         if cx.settings.compat == Compat::OkHttp5 && compat::canonical_host(text).is_none() {
-            self.state = State::Idle;
+            self.head.state = State::Idle;
             let error = Error::new(Status::E_ARGUMENT, format!("unexpected hostname: {text}"));
             return Some(Step::Failed(error.subject(text)));
         }

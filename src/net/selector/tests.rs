@@ -89,7 +89,7 @@ impl World {
                             selector.routes(cx.address, &selection).map(|route| route.to_route()).collect();
                         for (i, route) in routes.iter().enumerate() {
                             let at = selector.position(&selection, i).unwrap();
-                            assert_eq!(selector.entry_ref(cx.address, at).unwrap().key(), route.key());
+                            assert_eq!(selector.entry_ref(cx.address, at).unwrap().key(), *route.key());
                         }
                         assert_eq!(
                             (routes.len(), selector.position(&selection, routes.len())),
