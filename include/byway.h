@@ -90,11 +90,6 @@
 #define BYWAY_COMPLETION_SELECTOR 1
 
 /**
- * A dial may go on.
- */
-#define BYWAY_COMPLETION_DIAL 2
-
-/**
  * A source has reached its first state.
  */
 #define BYWAY_COMPLETION_SOURCE 3

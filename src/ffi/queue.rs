@@ -67,8 +67,6 @@ pub struct byway_completion {
 
 /// A selector's `poll_next` may be called again.
 pub const BYWAY_COMPLETION_SELECTOR: i32 = 1;
-/// A dial may go on.
-pub const BYWAY_COMPLETION_DIAL: i32 = 2;
 /// A source has reached its first state.
 pub const BYWAY_COMPLETION_SOURCE: i32 = 3;
 
