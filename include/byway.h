@@ -956,6 +956,77 @@
 #define BYWAY_FORMAT_TEXT 1
 
 /**
+ * A list whose place in the centre is gone is kept (a replaced or wiped server deletes places, nobody else does); a
+ * place that is there and empty empties the list.
+ */
+#define BYWAY_EMPTY_PROTECTION_VANISHED 0
+
+/**
+ * Both are kept, as Dubbo's `enable-empty-protection=true`; only `empty://` empties.
+ */
+#define BYWAY_EMPTY_PROTECTION_ON 1
+
+/**
+ * Both empty the list, as Dubbo without protection.
+ */
+#define BYWAY_EMPTY_PROTECTION_OFF 2
+
+/**
+ * Providers are looked for under the interface, and while nobody is there, by application.
+ */
+#define BYWAY_DISCOVERY_AUTO 0
+
+/**
+ * Under the interface only.
+ */
+#define BYWAY_DISCOVERY_INTERFACE 1
+
+/**
+ * By application only.
+ */
+#define BYWAY_DISCOVERY_APPLICATION 2
+
+/**
+ * Follow the rules only: the host gives the provider list itself.
+ */
+#define BYWAY_BIND_RULES_ONLY 1
+
+/**
+ * When another source takes the place of one, or none does: the providers stay in the chain.
+ */
+#define BYWAY_BIND_KEEP_LIST 2
+
+/**
+ * The first world is in force.
+ */
+#define BYWAY_SOURCE_EVENT_READY 0
+
+/**
+ * The source is kept up to date, again.
+ */
+#define BYWAY_SOURCE_EVENT_CONNECTED 1
+
+/**
+ * The source is away (`error`, which may be NULL); the last world stays.
+ */
+#define BYWAY_SOURCE_EVENT_DISCONNECTED 2
+
+/**
+ * Another world is in force; `worlds` counts them.
+ */
+#define BYWAY_SOURCE_EVENT_CHANGED 3
+
+/**
+ * A rule, override or entry was refused (`error`; `subject` names it); what was in force stays.
+ */
+#define BYWAY_SOURCE_EVENT_REFUSED 4
+
+/**
+ * The list has become empty in the centre and is kept.
+ */
+#define BYWAY_SOURCE_EVENT_KEPT 5
+
+/**
  * Where a host wants to go, by whatever proxy and resolver. Immutable; a value.
  */
 typedef struct byway_address byway_address;
@@ -1103,6 +1174,12 @@ typedef struct byway_selector byway_selector;
  * `BYWAY_E_BUSY`. `byway_session_free` is legal from any thread.
  */
 typedef struct byway_session byway_session;
+
+/**
+ * Where rules and provider lists come from. Shared; ends with its engine. Its thread, if it has one, is named
+ * `byway-files` or `byway-zookeeper` and ends with the last reference.
+ */
+typedef struct byway_source byway_source;
 
 /**
  * A text made for the caller: an explanation, an export. Free with `byway_text_free`.
@@ -2269,6 +2346,184 @@ typedef struct byway_picked {
      */
     int32_t reserved;
 } byway_picked;
+
+/**
+ * How a ZooKeeper ensemble is reached, beside its connection string. Start from `BYWAY_ZOOKEEPER_OPTIONS_INIT` or
+ * `byway_zookeeper_options_init`.
+ */
+typedef struct byway_zookeeper_options {
+    /**
+     * `sizeof(byway_zookeeper_options)`.
+     */
+    size_t struct_size;
+    /**
+     * User of the digest scheme; empty: what the connection string has.
+     */
+    struct byway_str username;
+    /**
+     * Its password. Shown nowhere.
+     */
+    struct byway_str password;
+    /**
+     * Dubbo's root; empty: what the connection string says, else `/dubbo`.
+     */
+    struct byway_str root;
+    /**
+     * Session timeout to ask for, in milliseconds; 0 means what the connection string says, else 15 s.
+     */
+    int64_t session_timeout_ms;
+    /**
+     * Longest wait for one server, in milliseconds; 0 means what the connection string says, else 5 s.
+     */
+    int64_t connect_timeout_ms;
+    /**
+     * Longest wait between two tries when no server answers, in milliseconds; 0 means 10 s. Tries never end.
+     */
+    int64_t retry_longest_ms;
+} byway_zookeeper_options;
+
+/**
+ * How a source stands.
+ */
+typedef struct byway_source_state {
+    /**
+     * `sizeof(byway_source_state)`, set by the caller.
+     */
+    size_t struct_size;
+    /**
+     * Wall clock in milliseconds when it was connected, or was lost; -1 before the first connection.
+     */
+    int64_t since_ms;
+    /**
+     * Milliseconds since what is served was last known to be what the centre holds; -1 before the first contact.
+     */
+    int64_t age_ms;
+    /**
+     * Counts what changed.
+     */
+    uint64_t generation;
+    /**
+     * Keys, lists and other things followed.
+     */
+    uint64_t keys;
+    /**
+     * Complaints so far.
+     */
+    uint64_t errors;
+    /**
+     * 1: what is served is kept up to date at the moment.
+     */
+    int32_t connected;
+    /**
+     * 0.
+     */
+    int32_t reserved;
+} byway_source_state;
+
+/**
+ * One change of a memory source.
+ */
+typedef struct byway_source_change {
+    /**
+     * Key, as `byway_source_put` takes it.
+     */
+    struct byway_str key;
+    /**
+     * Text; not looked at when the key is removed.
+     */
+    struct byway_str text;
+    /**
+     * 1: the key is removed.
+     */
+    int32_t remove;
+    /**
+     * 0.
+     */
+    int32_t reserved;
+} byway_source_change;
+
+/**
+ * How a chain is bound. Start from `BYWAY_BIND_OPTIONS_INIT` or `byway_bind_options_init`.
+ */
+typedef struct byway_bind_options {
+    /**
+     * `sizeof(byway_bind_options)`.
+     */
+    size_t struct_size;
+    /**
+     * `BYWAY_BIND_*` or 0.
+     */
+    uint32_t flags;
+    /**
+     * `BYWAY_EMPTY_PROTECTION_*`.
+     */
+    int32_t empty_protection;
+    /**
+     * `BYWAY_DISCOVERY_*`.
+     */
+    int32_t discovery;
+    /**
+     * 0.
+     */
+    int32_t reserved;
+    /**
+     * Where events go; NULL: the engine's. Retained.
+     */
+    struct byway_queue *queue;
+} byway_bind_options;
+
+/**
+ * One event of a bound chain. Everything is borrowed until the callback returns.
+ */
+typedef struct byway_source_event {
+    /**
+     * `sizeof(byway_source_event)` of the library; grows at the end.
+     */
+    size_t struct_size;
+    /**
+     * Worlds put in force so far; 0 where it does not belong.
+     */
+    uint64_t worlds;
+    /**
+     * What was refused, or empty.
+     */
+    struct byway_str subject;
+    /**
+     * Why, or NULL.
+     */
+    const struct byway_error *error;
+    /**
+     * `BYWAY_SOURCE_EVENT_*`.
+     */
+    int32_t kind;
+    /**
+     * Status of `error`, or 0.
+     */
+    byway_status status;
+} byway_source_event;
+
+/**
+ * Who hears of a bound chain's events.
+ */
+typedef struct byway_source_callbacks {
+    /**
+     * `sizeof(byway_source_callbacks)`.
+     */
+    size_t struct_size;
+    /**
+     * First argument of the function.
+     */
+    void *user_data;
+    /**
+     * Runs once when the set is no longer in use. May be NULL.
+     */
+    byway_destroy destroy;
+    /**
+     * One event, on the thread that polls the queue. Of events of one kind about one subject that wait for the poll
+     * only the newest arrives.
+     */
+    void (*on_event)(void *user_data, const struct byway_source_event *event);
+} byway_source_callbacks;
 
 /**
  * The call did what it says.
@@ -4292,6 +4547,16 @@ byway_status byway_invokers_url(const struct byway_invokers *self,
                                 struct byway_error **err);
 
 /**
+ * The row of the provider with this tag.
+ *
+ * Errors: `BYWAY_E_NOT_FOUND` when the list has none.
+ */
+BYWAY_API
+byway_status byway_invokers_row_of(const struct byway_invokers *self,
+                                   uint64_t tag,
+                                   size_t *row);
+
+/**
  * A number no other list of this process has; 0 for what is not a live list.
  */
 BYWAY_API uint64_t byway_invokers_generation(const struct byway_invokers *self);
@@ -4594,6 +4859,18 @@ byway_status byway_choice_tag_at(const struct byway_choice *self,
                                  uint64_t *tag);
 
 /**
+ * The list the providers were chosen from: with `byway_invokers_row_of` and `byway_invokers_url` it says what a tag
+ * stands for, also when the chain has another list by now.
+ *
+ * Ownership: the caller owns one reference.
+ * Errors: `BYWAY_E_STATE` for a session's choice that shows nothing.
+ */
+BYWAY_API
+byway_status byway_choice_invokers(const struct byway_choice *self,
+                                   struct byway_invokers **out,
+                                   struct byway_error **err);
+
+/**
  * Copies the tags, in list order: as many as fit into `cap`, and how many there are into `*total`. `(NULL, 0)`
  * counts.
  */
@@ -4676,6 +4953,17 @@ byway_status byway_chain_set_invokers(struct byway_chain *self,
                                       struct byway_invokers *invokers,
                                       uint64_t *generation,
                                       struct byway_error **err);
+
+/**
+ * The provider list calls route over now: the one given last, or a bound source's.
+ *
+ * Ownership: the caller owns one reference.
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
+ */
+BYWAY_API
+byway_status byway_chain_invokers(struct byway_chain *self,
+                                  struct byway_invokers **out,
+                                  struct byway_error **err);
 
 /**
  * Adds a host's router. When the call returns, calls ask it.
@@ -4918,6 +5206,188 @@ byway_status byway_session_idle(struct byway_session *self,
  */
 BYWAY_API void byway_session_free(struct byway_session *self);
 
+/**
+ * Sets every option to its default.
+ */
+BYWAY_API void byway_zookeeper_options_init(struct byway_zookeeper_options *options);
+
+/**
+ * Sets every field to what nothing is known of.
+ */
+BYWAY_API void byway_source_state_init(struct byway_source_state *state);
+
+/**
+ * Makes a source the host fills itself, with `byway_source_put`.
+ *
+ * Ownership: the caller owns one reference; bound chains keep it.
+ * Errors: `BYWAY_E_SHUTDOWN`.
+ */
+BYWAY_API
+byway_status byway_source_new_memory(struct byway_engine *engine,
+                                     struct byway_source **out,
+                                     struct byway_error **err);
+
+/**
+ * Makes a source of files: a directory in Dubbo's layout, or one file. In a directory `D` the rule `K` is
+ * `D/dubbo/config/dubbo/K`, `D/config/dubbo/K` or `D/K`, each also with `.yaml` or `.yml`; a file directly in `D` also
+ * counts for the `key` its text names, with `scope: service` for a service's. Providers are the lines of
+ * `D/dubbo/<interface>/providers`, `D/<interface>/providers` or `D/<interface>.providers`. `key` (may be empty) says
+ * what a single file holds, as `byway_source_put` takes it.
+ *
+ * Atomic renames, symlink swaps, writes in place and deletions are followed; half a text is never taken. A path that is
+ * not there is no error, it may come.
+ *
+ * Ownership: the caller owns one reference; bound chains keep it.
+ * Errors: `BYWAY_E_ARGUMENT`, `BYWAY_E_SHUTDOWN`.
+ */
+BYWAY_API
+byway_status byway_source_new_file(struct byway_engine *engine,
+                                   const char *path,
+                                   size_t path_len,
+                                   const char *key,
+                                   size_t key_len,
+                                   struct byway_source **out,
+                                   struct byway_error **err);
+
+/**
+ * Makes a source of a ZooKeeper ensemble in Dubbo's layout. `servers` is `host:port,host:port/chroot`, with
+ * `user:password@` in front if need be, or Dubbo's
+ * `zookeeper://user:password@host:port/chroot?backup=host:port,host:port&group=dubbo`. `options` may be NULL.
+ * Nobody connects before a chain is bound; nobody answering is no error, it is tried again for ever.
+ *
+ * Ownership: the caller owns one reference; bound chains keep it.
+ * Errors: `BYWAY_E_ARGUMENT` with the place in the connection string, `BYWAY_E_UNSUPPORTED` when the library was built
+ * without it, `BYWAY_E_SHUTDOWN`.
+ */
+BYWAY_API
+byway_status byway_source_new_zookeeper(struct byway_engine *engine,
+                                        const char *servers,
+                                        size_t servers_len,
+                                        const struct byway_zookeeper_options *options,
+                                        struct byway_source **out,
+                                        struct byway_error **err);
+
+/**
+ * One more reference; returns its argument, NULL for what is not a live source.
+ */
+BYWAY_API struct byway_source *byway_source_retain(struct byway_source *self);
+
+/**
+ * One reference less. Bound chains keep what they follow; the last reference ends its thread without waiting for it.
+ * NULL is fine.
+ */
+BYWAY_API
+void byway_source_release(struct byway_source *self);
+
+/**
+ * Sets one key of a memory source. When the call returns, bound chains route by it. A key is a rule's
+ * (`com.foo.Bar::.condition-router`), or a path in Dubbo's tree: `<interface>/providers`, `/routers` or
+ * `/configurators`, `mapping/<interface>`, `metadata/<application>/<revision>`, `config/<group>/<key>`,
+ * `/services/<application>`. The text of a list is one entry a line.
+ *
+ * Errors: `BYWAY_E_ARGUMENT` for a key that means nothing; `BYWAY_E_UNSUPPORTED` for a source that is not memory. A rule
+ * that is refused is no error here: it is told by an event and the status.
+ */
+BYWAY_API
+byway_status byway_source_put(struct byway_source *self,
+                              const char *key,
+                              size_t key_len,
+                              const char *text,
+                              size_t text_len,
+                              struct byway_error **err);
+
+/**
+ * Removes one key of a memory source; removing what is not there is fine.
+ *
+ * Errors: as `byway_source_put`.
+ */
+BYWAY_API
+byway_status byway_source_remove(struct byway_source *self,
+                                 const char *key,
+                                 size_t key_len,
+                                 struct byway_error **err);
+
+/**
+ * Several changes of a memory source as one moment: bound chains see all of them or none, and make one world.
+ *
+ * Errors: as `byway_source_put`; nothing has changed then.
+ */
+BYWAY_API
+byway_status byway_source_apply(struct byway_source *self,
+                                const struct byway_source_change *changes,
+                                size_t count,
+                                struct byway_error **err);
+
+/**
+ * What a source holds under a key (as `byway_source_put` takes it), read now if nobody follows it; a list has one entry
+ * a line.
+ *
+ * `timeout_ms`: 0 = what is known already, negative = the engine's default.
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_NOT_FOUND` when the centre does not have it, `BYWAY_E_TIMEOUT`, or why it cannot be read.
+ */
+BYWAY_API
+byway_status byway_source_get(struct byway_source *self,
+                              const char *key,
+                              size_t key_len,
+                              int64_t timeout_ms,
+                              struct byway_text **out,
+                              struct byway_error **err);
+
+/**
+ * How a source stands. `state->struct_size` must be set. `*last_error` (may be NULL) gets the last complaint, or NULL; it
+ * stays when things are right again.
+ *
+ * Ownership: the caller owns the error.
+ * Errors: `BYWAY_E_STRUCT_SIZE`.
+ */
+BYWAY_API
+byway_status byway_source_status(struct byway_source *self,
+                                 struct byway_source_state *state,
+                                 struct byway_error **last_error,
+                                 struct byway_error **err);
+
+/**
+ * Sets every option to its default.
+ */
+BYWAY_API void byway_bind_options_init(struct byway_bind_options *options);
+
+/**
+ * Has a chain follow a source: its rules, and unless `BYWAY_BIND_RULES_ONLY` its providers, overrides and static routers.
+ * All of it takes effect as one world. The last one stays while the source is away. NULL unbinds: what the source gave
+ * is taken back, the providers only without `BYWAY_BIND_KEEP_LIST`. A chain that was bound before leaves its old
+ * source, without a gap, when the new one has given its first state. `options` and `callbacks` (who hears of events)
+ * may be NULL.
+ *
+ * Tags of providers from a source are byway's: a provider keeps its tag as long as it is there;
+ * `byway_invokers_url` of a choice's list names it.
+ *
+ * `timeout_ms` is how long to wait for the first state: 0 = not at all, negative = the engine's default.
+ * Ownership: the callbacks are taken over, also when the call fails.
+ * Threads: any; on the thread that polls a queue marked as a loop it must not have to wait.
+ * Errors: `BYWAY_PENDING` when the first state has not come in time: it comes later. `BYWAY_E_WOULD_DEADLOCK`,
+ * `BYWAY_E_ENUM`, `BYWAY_E_SHUTDOWN`.
+ */
+BYWAY_API
+byway_status byway_chain_bind_source(struct byway_chain *self,
+                                     struct byway_source *source,
+                                     const struct byway_bind_options *options,
+                                     const struct byway_source_callbacks *callbacks,
+                                     int64_t timeout_ms,
+                                     struct byway_error **err);
+
+/**
+ * How a bound chain stands, as JSON: whether it is ready, the topics it follows, worlds so far, providers, whether the
+ * list is kept, what was refused last, and how its source stands.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_STATE` when it is not bound.
+ */
+BYWAY_API
+byway_status byway_chain_bind_status(struct byway_chain *self,
+                                     struct byway_text **out,
+                                     struct byway_error **err);
+
 /* Every field of each options struct at its default; equal to what the _init functions set. */
 #define BYWAY_QUEUE_OPTIONS_INIT \
     { sizeof(byway_queue_options), /* flags */ 0, /* capacity */ 0 }
@@ -4963,6 +5433,18 @@ BYWAY_API void byway_session_free(struct byway_session *self);
 #define BYWAY_CALL_RESULT_INIT \
     { sizeof(byway_call_result), /* ok */ 1, /* has_report */ 0, /* latency_ns */ -1, \
       /* report_time_ms */ 0, /* report_load */ 0.0, /* report_latency_ms */ 0.0 }
+#define BYWAY_ZOOKEEPER_OPTIONS_INIT \
+    { sizeof(byway_zookeeper_options), /* username */ { NULL, 0 }, /* password */ { NULL, 0 }, \
+      /* root */ { NULL, 0 }, /* session_timeout_ms */ 0, /* connect_timeout_ms */ 0, \
+      /* retry_longest_ms */ 0 }
+#define BYWAY_SOURCE_STATE_INIT \
+    { sizeof(byway_source_state), /* since_ms */ -1, /* age_ms */ -1, /* generation */ 0, /* keys */ 0, \
+      /* errors */ 0, /* connected */ 0, /* reserved */ 0 }
+#define BYWAY_BIND_OPTIONS_INIT \
+    { sizeof(byway_bind_options), /* flags */ 0, /* empty_protection */ BYWAY_EMPTY_PROTECTION_VANISHED, \
+      /* discovery */ BYWAY_DISCOVERY_AUTO, /* reserved */ 0, /* queue */ NULL }
+#define BYWAY_SOURCE_CALLBACKS_INIT \
+    { sizeof(byway_source_callbacks), /* user_data */ NULL, /* destroy */ NULL, /* on_event */ NULL }
 #define BYWAY_DIAL_OPTIONS_INIT \
     { sizeof(byway_dial_options), /* tag */ 0, /* flags */ 0, /* attempt_delay_ms */ 0, \
       /* resolution_delay_ms */ 0, /* attempt_timeout_ms */ 0, /* ready_timeout_ms */ 0, \

@@ -57,17 +57,27 @@ impl<R: Callbacks> Set<R> {
         engine: *const byway_engine,
         name: &'static str,
     ) -> Result<(Arc<Engine>, Arc<Set<R>>), Fail> {
-        let taken = handle::shared(engine, "engine")
-            .and_then(|engine| Ok((Arc::clone(&engine.0), arguments::versioned(pointer, name)?)));
-        let (engine, raw) = taken.inspect_err(|_| destroy_refused(pointer))?;
+        let engine = handle::shared(engine, "engine").inspect_err(|_| destroy_refused(pointer))?;
+        let engine = Arc::clone(&engine.0);
+        let set = Self::register_in(pointer, &engine, name)?;
+        Ok((engine, set))
+    }
+
+    /// [`Set::register`] with an engine that is there already.
+    pub(crate) fn register_in(
+        pointer: *const R,
+        engine: &Arc<Engine>,
+        name: &'static str,
+    ) -> Result<Arc<Set<R>>, Fail> {
+        let raw = arguments::versioned(pointer, name).inspect_err(|_| destroy_refused(pointer))?;
         // SAFETY: every callback struct begins with these fields.
         let head = unsafe { *(&raw const raw).cast::<Head>() };
         let end = End { user_data: head.user_data, destroy: head.destroy, done: AtomicBool::new(false) };
         let id = engine.next_id();
-        let set = Arc::new(Set { raw, end, engine: Arc::downgrade(&engine), id });
+        let set = Arc::new(Set { raw, end, engine: Arc::downgrade(engine), id });
         let weak: Weak<dyn HostSet> = Arc::downgrade(&set) as Weak<dyn HostSet>;
         engine.register_set(id, weak)?;
-        Ok((engine, set))
+        Ok(set)
     }
 
     /// The functions.

@@ -7,7 +7,7 @@ use super::error::byway_error;
 use super::guard::{self, Fail, call, call_bare, call_or};
 use super::handle::{self, handle};
 use super::invocation::{self, CallObject, byway_invocation};
-use super::invokers::byway_invokers;
+use super::invokers::{InvokersHandle, byway_invokers};
 use super::library::{Layout, layout};
 use super::router::byway_router;
 use super::status::byway_status;
@@ -22,8 +22,10 @@ use crate::engine::Engine;
 use crate::engine::routing::{ChainWish, RoutingChain};
 use crate::error::{Error, Status};
 use crate::rules::dialect::Dialect;
+use crate::source::bind::Binding;
 use crate::sys::slab::owned::Owned;
 use core::ffi::c_char;
+use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// Routers over one provider list for one consumer. Rules and lists change while calls are routed: a call sees one
@@ -36,8 +38,10 @@ handle!(byway_chain, ChainHandle, 20, false);
 
 /// The chain and the engine it lives in.
 pub(crate) struct ChainHandle {
+    /// Before the chain, so that it lets go first.
+    pub(crate) binding: Mutex<Option<Binding>>,
     pub(crate) engine: Arc<Engine>,
-    pub(crate) routing: RoutingChain,
+    pub(crate) routing: Arc<RoutingChain>,
 }
 
 impl ChainHandle {
@@ -324,8 +328,9 @@ pub unsafe extern "C" fn byway_chain_new(
         let named =
             |error: Error| if error.about().is_empty() { error.subject("consumer_url") } else { error };
         let consumer = Url::parse(url).map_err(named)?;
-        let routing = engine.chain(consumer, &chain_wish(&options)?)?;
-        *out = handle::hand_out(ChainHandle { engine: Arc::clone(engine), routing });
+        let routing = Arc::new(engine.chain(consumer, &chain_wish(&options)?)?);
+        let binding = Mutex::new(None);
+        *out = handle::hand_out(ChainHandle { binding, engine: Arc::clone(engine), routing });
         Ok(Status::OK)
     })
 }
@@ -390,6 +395,23 @@ pub unsafe extern "C" fn byway_chain_set_invokers(
     })
 }
 
+/// The provider list calls route over now: the one given last, or a bound source's.
+///
+/// Ownership: the caller owns one reference.
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_chain_invokers(
+    self_: *mut byway_chain,
+    out: *mut *mut byway_invokers,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let out = arguments::out_handle(out, "out")?;
+        *out = handle::hand_out(InvokersHandle(open(self_)?.chain().invokers()));
+        Ok(Status::OK)
+    })
+}
+
 /// Adds a host's router. When the call returns, calls ask it.
 ///
 /// Errors: `BYWAY_E_DUPLICATE` when the chain has a router of its name.
@@ -404,6 +426,10 @@ pub unsafe extern "C" fn byway_chain_add_router(
         let mut slot = handle::shared(router, "router")?.slot.clone();
         slot.by_default = true;
         chain.routing.add_router(slot)?;
+        // Other routers may want other keys.
+        if let Some(binding) = &*chain.binding.lock() {
+            binding.refresh();
+        }
         Ok(Status::OK)
     })
 }

@@ -4,12 +4,14 @@ use super::arguments;
 use super::error::byway_error;
 use super::guard::{Fail, call, call_bare, call_or, status_bare};
 use super::handle::{self, handle};
+use super::invokers::{InvokersHandle, byway_invokers};
 use super::status::byway_status;
 use super::text::{self, byway_text};
 use crate::chain::choice::Choice;
 use crate::chain::session::{Remembered, View};
 use crate::error::Status;
 use crate::sys::slab::Cell;
+use std::sync::Arc;
 
 /// A routing result: the providers that may serve a call, by the host's tags and in list order. Immutable.
 ///
@@ -127,6 +129,30 @@ pub unsafe extern "C" fn byway_choice_tag_at(
             ChoiceObject::Nothing => None,
         };
         *out = tag.ok_or(Fail::Parameter(Status::E_NOT_FOUND, "index"))?;
+        Ok(Status::OK)
+    })
+}
+
+/// The list the providers were chosen from: with `byway_invokers_row_of` and `byway_invokers_url` it says what a tag
+/// stands for, also when the chain has another list by now.
+///
+/// Ownership: the caller owns one reference.
+/// Errors: `BYWAY_E_STATE` for a session's choice that shows nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_choice_invokers(
+    self_: *const byway_choice,
+    out: *mut *mut byway_invokers,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let out = arguments::out_handle(out, "out")?;
+        let list = match shown(self_)? {
+            ChoiceObject::Own(choice) => Arc::clone(choice.invokers()),
+            ChoiceObject::Lent(view) => Arc::clone(view.invokers()),
+            ChoiceObject::Remembered(answer) => Arc::clone(answer.view().invokers()),
+            ChoiceObject::Nothing => return Err(Fail::Parameter(Status::E_STATE, "self")),
+        };
+        *out = handle::hand_out(InvokersHandle(list));
         Ok(Status::OK)
     })
 }

@@ -210,6 +210,23 @@ pub unsafe extern "C" fn byway_invokers_url(
     })
 }
 
+/// The row of the provider with this tag.
+///
+/// Errors: `BYWAY_E_NOT_FOUND` when the list has none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_invokers_row_of(
+    self_: *const byway_invokers,
+    tag: u64,
+    row: *mut usize,
+) -> byway_status {
+    status_bare(|| {
+        let out = arguments::out(row, 0, "row")?;
+        let list = &handle::shared(self_, "self")?.0;
+        *out = list.row_of(tag).ok_or(Fail::Parameter(Status::E_NOT_FOUND, "tag"))?;
+        Ok(Status::OK)
+    })
+}
+
 /// A number no other list of this process has; 0 for what is not a live list.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_invokers_generation(self_: *const byway_invokers) -> u64 {

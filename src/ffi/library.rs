@@ -54,7 +54,7 @@ pub unsafe extern "C" fn byway_has_feature(name: *const c_char, len: usize) -> i
     })
 }
 
-const FEATURES: &[(&str, bool)] = &[];
+const FEATURES: &[(&str, bool)] = &[("zookeeper", cfg!(feature = "zookeeper"))];
 
 /// Name of a status, for example `"BYWAY_E_BUSY"`; `"BYWAY_UNKNOWN"` for every other number.
 ///
@@ -116,6 +116,8 @@ const LAYOUTS: &[&[Layout]] = &[
     super::invokers::LAYOUTS,
     super::router::LAYOUTS,
     super::chain::LAYOUTS,
+    super::source::LAYOUTS,
+    super::binding::LAYOUTS,
 ];
 
 /// Layout of the struct with this index: its C name, size in bytes, and the offset of each field in order. A binding

@@ -19,6 +19,7 @@ mod guard;
 mod handle;
 
 pub mod address;
+pub mod binding;
 pub mod call;
 pub mod chain;
 pub mod choice;
@@ -45,5 +46,6 @@ pub mod rule;
 pub mod selection;
 pub mod selector;
 pub mod session;
+pub mod source;
 pub mod status;
 pub mod text;

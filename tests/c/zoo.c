@@ -352,6 +352,20 @@ static void *make_listener(void)
     return made;
 }
 
+static void on_source_event(void *user_data, const byway_source_event *event)
+{
+    (void)user_data;
+    (void)event;
+}
+
+static void *make_source(void)
+{
+    byway_source *made = NULL;
+    if (byway_source_new_memory(engine(), &made, NULL) == BYWAY_OK)
+        (void)byway_source_put(made, "org.example.Greeter/providers", BYWAY_NUL, provider, BYWAY_NUL, NULL);
+    return made;
+}
+
 static const struct maker {
     const char *type;
     void *(*make)(void);
@@ -382,6 +396,7 @@ static const struct maker {
     MAKER(chain, make_chain, release),
     MAKER(choice, make_choice, free),
     MAKER(session, make_session, free),
+    MAKER(source, make_source, release),
 };
 
 static const struct maker *find(const char *type)
@@ -431,6 +446,8 @@ void zoo_fill(const char *name, void *structure)
         ((byway_dial_callbacks *)structure)->open_socket = open_as_usual;
     if (!strcmp(name, "byway_listener_callbacks"))
         ((byway_listener_callbacks *)structure)->on_event = on_event;
+    if (!strcmp(name, "byway_source_callbacks"))
+        ((byway_source_callbacks *)structure)->on_event = on_source_event;
     if (!strcmp(name, "byway_address_options")) {
         ((byway_address_options *)structure)->host.data = "a.example";
         ((byway_address_options *)structure)->host.len = BYWAY_NUL;

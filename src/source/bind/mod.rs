@@ -5,6 +5,7 @@
 //! at the board afterwards. While the source is away the last world stays.
 
 mod feed;
+mod status;
 mod target;
 
 pub use target::{Owners, Refusal, Target, World};

@@ -14,7 +14,7 @@ const MAX_ITEMS: usize = 10_000;
 /// Reads a text. A text without content, or switched off, is no override.
 ///
 /// # Errors
-/// `E_RULE` with line and column, all problems as its causes.
+/// `E_RULE` or `E_SYNTAX` with line and column, all problems as its causes.
 pub fn read(text: &str) -> Result<Vec<Configurator>> {
     let mut report = Report::new(text);
     let mut list = Vec::new();
@@ -347,7 +347,8 @@ mod tests {
         ];
         for (text, words) in table {
             let error = Configurators::from_text(text).unwrap_err();
-            assert_eq!(error.status(), Status::E_RULE, "{text}");
+            let status = if text == "[[[" { Status::E_SYNTAX } else { Status::E_RULE };
+            assert_eq!(error.status(), status, "{text}");
             assert!(error.position().is_some() && error.message().contains(words), "{text}: {error}");
         }
         assert!(Configurators::from_text("").unwrap().is_empty());

@@ -141,6 +141,16 @@ impl ZooKeeperOptions {
         Ok(options)
     }
 
+    /// Sets Dubbo's root, with or without the slash in front.
+    ///
+    /// # Errors
+    /// `E_ARGUMENT`: not a path.
+    pub fn set_root(&mut self, root: &str) -> Result<()> {
+        self.root = chroot(&format!("/{}", root.trim_matches('/')))
+            .map_err(|why| Error::new(Status::E_ARGUMENT, why).subject("root").source(Source::Argument))?;
+        Ok(())
+    }
+
     fn add_servers(&mut self, hosts: &str) -> Result<(), String> {
         for server in hosts.split(',') {
             let server = server.trim();
