@@ -19,7 +19,7 @@ PRIVATE    := -lpthread -lm -ldl -lrt -lutil
 BUILDDIR   := build
 EXAMPLES   := $(BUILDDIR)/examples
 
-.PHONY: help build install uninstall header test vectors bench demo fuzz setup clean
+.PHONY: help build install uninstall header test vectors bench demo baseline fuzz setup clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -74,6 +74,10 @@ vectors:
 bench:
 	$(PYTHON) benches/c/run.py
 
+## make baseline    at a release: keeps the ABI that the next one is compared with
+baseline:
+	$(PYTHON) tests/suite --baseline
+
 ## make demo        builds the library and runs both tours: connecting past a dead proxy; routing calls by a rule
 demo: $(EXAMPLES)/tour $(EXAMPLES)/router
 	$(EXAMPLES)/tour
@@ -83,9 +87,9 @@ $(EXAMPLES)/%: examples/%.c include/byway.h $(BUILT)/libbyway.a
 	@mkdir -p $(EXAMPLES)
 	$(CC) -std=c99 -D_GNU_SOURCE -Wall -Wextra -O1 -g -Iinclude -o $@ $< $(BUILT)/libbyway.a $(PRIVATE)
 
-## make fuzz        parsers and call sequences under random input (RUNS=100000)
+## make fuzz        call sequences over the whole header under random input (RUNS=20000, SEED=)
 fuzz:
-	$(PYTHON) tests/suite --fuzz $(or $(RUNS),100000)
+	$(PYTHON) tests/suite --fuzz $(or $(RUNS),20000) $(SEED)
 
 ## make setup       installs the Debian packages of .ci/packages.txt that are missing
 setup:
