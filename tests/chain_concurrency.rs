@@ -1,4 +1,5 @@
 //! Routes during changes see exactly one world, and nothing is left behind.
+#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

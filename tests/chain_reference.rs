@@ -1,5 +1,6 @@
 //! The compiled engine answers as the plain reference does: random programs, lists and calls, through sessions and
 //! without, memoised and not, under masks, across updates of rules and lists.
+#![allow(clippy::unwrap_used)]
 
 use std::borrow::Cow;
 use std::sync::Arc;
