@@ -29,9 +29,108 @@ BYWAY_COMPLETION_SOURCE = 3
 BYWAY_CALLBACKS_ANY_THREAD = 1
 BYWAY_COMMIT_ALWAYS = 0
 BYWAY_COMMIT_ON_SUCCESS = 1
+BYWAY_ROUTING_NO_FAST_FALLBACK = 1
+BYWAY_ROUTING_RESOLVE_LITERALS = 2
+BYWAY_ROUTING_EMPTY_IS_DIRECT = 4
+BYWAY_ROUTING_DENY_UNRESOLVED_TARGETS = 8
+BYWAY_ROUTING_DEDUPLICATE = 16
+BYWAY_ON_PROXY_SELECTOR_ERROR_FAIL = 0
+BYWAY_ON_PROXY_SELECTOR_ERROR_DIRECT = 1
 BYWAY_COMPAT_BYWAY = 0
 BYWAY_COMPAT_OKHTTP_5 = 1
 BYWAY_COMPAT_OKHTTP_3 = 2
+BYWAY_FIRST_FAMILY_V6 = 0
+BYWAY_FIRST_FAMILY_V4 = 1
+BYWAY_FIRST_FAMILY_FIRST_ADDRESS = 2
+BYWAY_PROXY_DIRECT = 0
+BYWAY_PROXY_HTTP = 1
+BYWAY_PROXY_HTTPS = 2
+BYWAY_PROXY_SOCKS4 = 3
+BYWAY_PROXY_SOCKS4A = 4
+BYWAY_PROXY_SOCKS5 = 5
+BYWAY_PROXY_SOCKS5H = 6
+BYWAY_ADDRESS_TLS = 1
+BYWAY_ADDRESS_DIRECT = 2
+BYWAY_ROUTE_POSTPONED = 1
+BYWAY_ROUTE_REQUIRES_TUNNEL = 2
+BYWAY_ROUTE_TARGET_IS_NAME = 4
+BYWAY_ROUTE_FROM_SELECTOR = 8
+BYWAY_ROUTE_TARGET_NOT_CHECKED = 16
+BYWAY_ROUTE_HAS_SERVICE = 32
+BYWAY_PEER_MULTIPLEXED = 1
+BYWAY_PEER_DEFAULT_VERIFICATION = 2
+BYWAY_PEER_CERTIFICATE_COVERS_HOST = 4
+BYWAY_PEER_PINS_HOLD = 8
+BYWAY_PEER_REFUSED_BEFORE = 16
+BYWAY_NO_COALESCING_OTHER_ADDRESS = 1
+BYWAY_NO_COALESCING_NOT_MULTIPLEXED = 2
+BYWAY_NO_COALESCING_REFUSED_BEFORE = 3
+BYWAY_NO_COALESCING_NO_SHARED_IP = 4
+BYWAY_NO_COALESCING_NOT_VERIFIED = 5
+BYWAY_SELECTOR_EARLY = 1
+BYWAY_EXPLAIN_JSON = 0
+BYWAY_EXPLAIN_TEXT = 1
+BYWAY_EVENT_PROXY_SELECT_START = 0
+BYWAY_EVENT_PROXY_SELECT_END = 1
+BYWAY_EVENT_DNS_START = 2
+BYWAY_EVENT_DNS_END = 3
+BYWAY_EVENT_CONNECT_START = 4
+BYWAY_EVENT_CONNECT_END = 5
+BYWAY_EVENT_CONNECT_FAILED = 6
+BYWAY_EVENT_CONNECT_CANCELED = 7
+BYWAY_EVENT_ROUTE_POSTPONED = 8
+BYWAY_EVENT_ROUTE_FILTERED = 9
+BYWAY_FAILURE_IO = 0
+BYWAY_FAILURE_REFUSED = 1
+BYWAY_FAILURE_UNREACHABLE = 2
+BYWAY_FAILURE_TIMEOUT = 3
+BYWAY_FAILURE_RESET = 4
+BYWAY_FAILURE_LOCAL = 5
+BYWAY_FAILURE_CANCELED = 6
+BYWAY_FAILURE_INTERRUPTED = 7
+BYWAY_FAILURE_UNKNOWN_HOST = 8
+BYWAY_FAILURE_PROTOCOL = 9
+BYWAY_FAILURE_TLS_HANDSHAKE = 10
+BYWAY_FAILURE_TLS_CERTIFICATE = 11
+BYWAY_FAILURE_TLS_PEER_UNVERIFIED = 12
+BYWAY_FAILURE_TLS = 13
+BYWAY_FAILURE_CONNECTION_SHUTDOWN = 14
+BYWAY_FAILURE_STREAM_REFUSED = 15
+BYWAY_FAILURE_STREAM_CANCELED = 16
+BYWAY_FAILURE_STREAM_RESET = 17
+BYWAY_FAILURE_REQUEST_BODY = 18
+BYWAY_FAILURE_PROXY_REFUSED = 19
+BYWAY_FAILURE_PROXY_AUTH = 20
+BYWAY_FAILURE_PROXY_PROTOCOL = 21
+BYWAY_FAILURE_AUTH_WITHOUT_PROXY = 22
+BYWAY_FAILURE_SELF_CONNECT = 23
+BYWAY_FAILURE_INVALID_PORT = 24
+BYWAY_FAILURE_FILTERED = 25
+BYWAY_PHASE_DNS = 0
+BYWAY_PHASE_TCP = 1
+BYWAY_PHASE_TUNNEL = 2
+BYWAY_PHASE_TLS = 3
+BYWAY_PHASE_EXCHANGE = 4
+BYWAY_CALL_RETRY_ENABLED = 1
+BYWAY_CALL_ONE_SHOT = 2
+BYWAY_CALL_SENT = 4
+BYWAY_CALL_EXCHANGE_FAILED = 8
+BYWAY_CALL_MORE_ROUTES = 16
+BYWAY_RECOVER_RETRY = 0
+BYWAY_RECOVER_DISABLED = 1
+BYWAY_RECOVER_NOT_REPEATABLE = 2
+BYWAY_RECOVER_FATAL = 3
+BYWAY_RECOVER_NO_MORE_ROUTES = 4
+BYWAY_EXCHANGE_MULTIPLEXED = 1
+BYWAY_EXCHANGE_CALL_CANCELED = 2
+BYWAY_EXCHANGE_PROXIED = 4
+BYWAY_TELL_FAILED_EVENT = 1
+BYWAY_TELL_CANCELED_EVENT = 2
+BYWAY_TELL_PROXY_SELECTOR = 4
+BYWAY_TELL_DATABASE = 8
+BYWAY_TELL_NEXT_ROUTE = 16
+BYWAY_TELL_NO_NEW_EXCHANGES = 32
+BYWAY_TELL_ROUTE_FAILURE = 64
 BYWAY_INVOKERS_KEEP_URLS = 1
 BYWAY_DIALECT_BYWAY = 0
 BYWAY_DIALECT_DUBBO_3 = 1
@@ -114,6 +213,12 @@ BYWAY_NUL = c_size_t(-1).value
 
 # Callback types
 byway_notify_callbacks_notify = CFUNCTYPE(None, c_void_p)
+byway_dns_callbacks_lookup = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p)
+byway_dns_callbacks_on_cancel = CFUNCTYPE(None, c_void_p, c_uint64)
+byway_proxy_selector_callbacks_select = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p)
+byway_proxy_selector_callbacks_connect_failed = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p, c_int32, c_int32, c_void_p)
+byway_proxy_selector_callbacks_on_cancel = CFUNCTYPE(None, c_void_p, c_uint64)
+byway_listener_callbacks_on_event = CFUNCTYPE(None, c_void_p, c_void_p)
 byway_router_callbacks_route = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p)
 byway_destroy = CFUNCTYPE(None, c_void_p)
 
@@ -161,7 +266,167 @@ class byway_engine_options(Structure):
         ("database_capacity", c_uint32),
         ("commit_failures", c_int32),
         ("dialect", c_int32),
-        ("reserved", c_int32),
+        ("routing_flags", c_uint32),
+        ("on_proxy_selector_error", c_int32),
+        ("dns_cache_ms", c_uint32),
+        ("target_filter", c_void_p),
+        ("proxy_filter", c_void_p),
+    ]
+
+class byway_ip(Structure):
+    _fields_ = [
+        ("bytes", c_uint8 * 16),
+        ("scope_id", c_uint32),
+        ("family", c_uint8),
+        ("reserved", c_uint8 * 3),
+    ]
+
+class byway_dns_callbacks(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("user_data", c_void_p),
+        ("destroy", byway_destroy),
+        ("lookup", byway_dns_callbacks_lookup),
+        ("on_cancel", byway_dns_callbacks_on_cancel),
+    ]
+
+class byway_service_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("target", byway_str),
+        ("priority", c_uint16),
+        ("port", c_uint16),
+        ("reserved", c_uint32),
+        ("alpn", c_void_p),
+        ("alpn_len", c_size_t),
+        ("ech", byway_str),
+        ("hints", c_void_p),
+        ("hints_len", c_size_t),
+    ]
+
+class byway_proxy_selector_callbacks(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("user_data", c_void_p),
+        ("destroy", byway_destroy),
+        ("select", byway_proxy_selector_callbacks_select),
+        ("connect_failed", byway_proxy_selector_callbacks_connect_failed),
+        ("on_cancel", byway_proxy_selector_callbacks_on_cancel),
+    ]
+
+class byway_address_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("scheme", byway_str),
+        ("host", byway_str),
+        ("port", c_int32),
+        ("flags", c_uint32),
+        ("proxy", c_void_p),
+        ("proxy_selector", c_void_p),
+        ("dns", c_void_p),
+        ("protocols", c_void_p),
+        ("protocols_len", c_size_t),
+        ("tls_identity", c_uint64),
+        ("tls_identity_bytes", byway_str),
+        ("authenticator", c_uint64),
+    ]
+
+class byway_peer(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+class byway_route_record(Structure):
+    _fields_ = [
+        ("hop_ip", byway_ip),
+        ("target_ip", byway_ip),
+        ("hop_port", c_uint16),
+        ("target_port", c_uint16),
+        ("proxy_kind", c_int32),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
+        ("host", byway_str),
+        ("proxy_host", byway_str),
+    ]
+
+class byway_selector_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("tag", c_uint64),
+        ("queue", c_void_p),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+class byway_event(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("tag", c_uint64),
+        ("selector_id", c_uint64),
+        ("time_ns", c_uint64),
+        ("kind", c_int32),
+        ("status", c_int32),
+        ("subject", byway_str),
+        ("route", c_void_p),
+        ("proxies", c_void_p),
+        ("proxies_len", c_size_t),
+        ("ips", c_void_p),
+        ("ips_len", c_size_t),
+        ("error", c_void_p),
+    ]
+
+class byway_listener_callbacks(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("user_data", c_void_p),
+        ("destroy", byway_destroy),
+        ("mask", c_uint64),
+        ("on_event", byway_listener_callbacks_on_event),
+    ]
+
+class byway_failed_route(Structure):
+    _fields_ = [
+        ("hop_ip", byway_ip),
+        ("hop_port", c_uint16),
+        ("target_port", c_uint16),
+        ("proxy_kind", c_int32),
+        ("failure", c_int32),
+        ("os_errno", c_int32),
+        ("periods", c_uint32),
+        ("reserved", c_uint32),
+        ("age_ms", c_uint64),
+        ("remaining_ms", c_int64),
+    ]
+
+class byway_engine_statistics(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("postponed", c_uint64),
+        ("database_records", c_uint64),
+        ("database_pending", c_uint64),
+        ("network_generation", c_uint64),
+        ("waiting", c_uint64),
+    ]
+
+class byway_failed_call(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("failure", c_int32),
+        ("phase", c_int32),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+class byway_failed_exchange(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("successes", c_uint64),
+        ("failure", c_int32),
+        ("refused_before", c_uint32),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 class byway_invokers_callbacks(Structure):
@@ -238,6 +503,20 @@ STRUCTS: List[Any] = [
     byway_notify_callbacks,
     byway_completion,
     byway_engine_options,
+    byway_ip,
+    byway_dns_callbacks,
+    byway_service_options,
+    byway_proxy_selector_callbacks,
+    byway_address_options,
+    byway_peer,
+    byway_route_record,
+    byway_selector_options,
+    byway_event,
+    byway_listener_callbacks,
+    byway_failed_route,
+    byway_engine_statistics,
+    byway_failed_call,
+    byway_failed_exchange,
     byway_invokers_callbacks,
     byway_router_request,
     byway_router_callbacks,
@@ -290,6 +569,118 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_engine_release": (None, [c_void_p]),
     "byway_engine_shutdown": (c_int32, [c_void_p, c_int64, c_void_p]),
     "byway_engine_queue": (c_void_p, [c_void_p]),
+    "byway_host_canonical": (c_int32, [c_int32, c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_host_is_literal": (c_int32, [c_int32, c_void_p, c_size_t]),
+    "byway_ip_parse": (c_int32, [c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_ip_text": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_ip_order": (c_int32, [c_void_p, c_size_t, c_int32, c_uint32, c_void_p]),
+    "byway_filter_new": (c_int32, [c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_filter_new_public": (c_int32, [c_void_p, c_void_p]),
+    "byway_filter_check": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_filter_retain": (c_void_p, [c_void_p]),
+    "byway_filter_release": (None, [c_void_p]),
+    "byway_proxy_new": (c_int32, [c_int32, c_void_p, c_size_t, c_int32, c_void_p, c_void_p]),
+    "byway_proxy_new_resolved": (c_int32, [c_int32, c_void_p, c_size_t, c_void_p, c_int32, c_void_p, c_void_p]),
+    "byway_proxy_with_credentials": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_proxy_kind": (c_int32, [c_void_p]),
+    "byway_proxy_host": (c_int32, [c_void_p, c_void_p]),
+    "byway_proxy_ip": (c_int32, [c_void_p, c_void_p]),
+    "byway_proxy_port": (c_uint16, [c_void_p]),
+    "byway_proxy_equals": (c_int32, [c_void_p, c_void_p]),
+    "byway_proxy_text": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_proxy_retain": (c_void_p, [c_void_p]),
+    "byway_proxy_release": (None, [c_void_p]),
+    "byway_dns_new": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_dns_new_system": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_dns_new_hosts": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_dns_retain": (c_void_p, [c_void_p]),
+    "byway_dns_release": (None, [c_void_p]),
+    "byway_dns_request_id": (c_uint64, [c_void_p]),
+    "byway_dns_request_is_canceled": (c_int32, [c_void_p]),
+    "byway_dns_request_add": (c_int32, [c_void_p, c_void_p, c_size_t]),
+    "byway_dns_request_add_text": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p]),
+    "byway_dns_request_add_service": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_dns_request_family_done": (c_int32, [c_void_p, c_int32]),
+    "byway_dns_request_finish": (c_int32, [c_void_p]),
+    "byway_dns_request_fail": (c_int32, [c_void_p, c_int32, c_int64, c_void_p, c_size_t]),
+    "byway_dns_request_retain": (c_void_p, [c_void_p]),
+    "byway_dns_request_release": (None, [c_void_p]),
+    "byway_proxy_selector_new": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_proxy_selector_new_direct": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_proxy_selector_new_fixed": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_proxy_selector_retain": (c_void_p, [c_void_p]),
+    "byway_proxy_selector_release": (None, [c_void_p]),
+    "byway_proxy_request_id": (c_uint64, [c_void_p]),
+    "byway_proxy_request_is_canceled": (c_int32, [c_void_p]),
+    "byway_proxy_request_add": (c_int32, [c_void_p, c_int32, c_void_p, c_size_t, c_int32, c_void_p]),
+    "byway_proxy_request_add_proxy": (c_int32, [c_void_p, c_void_p]),
+    "byway_proxy_request_add_direct": (c_int32, [c_void_p]),
+    "byway_proxy_request_finish": (c_int32, [c_void_p]),
+    "byway_proxy_request_fail": (c_int32, [c_void_p, c_int32, c_int64, c_void_p, c_size_t]),
+    "byway_proxy_request_retain": (c_void_p, [c_void_p]),
+    "byway_proxy_request_release": (None, [c_void_p]),
+    "byway_address_options_init": (None, [c_void_p]),
+    "byway_address_new": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_address_host": (c_int32, [c_void_p, c_void_p]),
+    "byway_address_uri": (c_int32, [c_void_p, c_void_p]),
+    "byway_address_port": (c_uint16, [c_void_p]),
+    "byway_address_equals": (c_int32, [c_void_p, c_void_p]),
+    "byway_address_equal_non_host": (c_int32, [c_void_p, c_void_p]),
+    "byway_address_hash": (c_uint64, [c_void_p]),
+    "byway_address_text": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_address_retain": (c_void_p, [c_void_p]),
+    "byway_address_release": (None, [c_void_p]),
+    "byway_route_new": (c_int32, [c_void_p, c_void_p, c_void_p, c_uint16, c_void_p, c_void_p]),
+    "byway_route_sockaddr": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p]),
+    "byway_route_hop": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_route_target": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_route_socket_address": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_route_proxy": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_route_proxy_kind": (c_int32, [c_void_p]),
+    "byway_route_requires_tunnel": (c_int32, [c_void_p]),
+    "byway_route_flags": (c_uint32, [c_void_p]),
+    "byway_route_service": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_route_service_alpn_at": (c_int32, [c_void_p, c_size_t, c_void_p]),
+    "byway_route_equals": (c_int32, [c_void_p, c_void_p]),
+    "byway_route_hash": (c_uint64, [c_void_p]),
+    "byway_route_text": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_route_coalesces": (c_int32, [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
+    "byway_route_retain": (c_void_p, [c_void_p]),
+    "byway_route_release": (None, [c_void_p]),
+    "byway_selection_len": (c_size_t, [c_void_p]),
+    "byway_selection_at": (c_void_p, [c_void_p, c_size_t]),
+    "byway_selection_next": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_selection_more": (c_int32, [c_void_p]),
+    "byway_selection_records": (c_int32, [c_void_p, c_void_p, c_size_t, c_size_t, c_void_p]),
+    "byway_selection_free": (None, [c_void_p]),
+    "byway_selector_options_init": (None, [c_void_p]),
+    "byway_selector_new": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_selector_next": (c_int32, [c_void_p, c_int64, c_void_p, c_void_p]),
+    "byway_selector_poll_next": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_selector_plan": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p, c_size_t, c_size_t, c_void_p, c_void_p]),
+    "byway_selector_may_have_next": (c_int32, [c_void_p]),
+    "byway_selector_cancel": (c_int32, [c_void_p]),
+    "byway_selector_explain": (c_int32, [c_void_p, c_int32, c_void_p, c_void_p]),
+    "byway_selector_id": (c_uint64, [c_void_p]),
+    "byway_selector_free": (None, [c_void_p]),
+    "byway_engine_add_listener": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_listener_remove": (None, [c_void_p]),
+    "byway_listener_retain": (c_void_p, [c_void_p]),
+    "byway_listener_release": (None, [c_void_p]),
+    "byway_engine_connected": (c_int32, [c_void_p, c_void_p]),
+    "byway_engine_connect_failed": (c_int32, [c_void_p, c_void_p, c_int32, c_int32, c_int32, c_void_p]),
+    "byway_engine_should_postpone": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_engine_network_changed": (c_int32, [c_void_p, c_void_p]),
+    "byway_engine_set_proxy_selector": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_engine_database_snapshot": (c_int32, [c_void_p, c_void_p, c_size_t, c_size_t, c_void_p]),
+    "byway_engine_database_export": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_engine_database_import": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_engine_stats": (c_int32, [c_void_p, c_void_p]),
+    "byway_engine_recover": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_failure_retry_tls": (c_int32, [c_int32]),
+    "byway_failure_text": (c_int32, [c_int32, c_void_p, c_void_p]),
+    "byway_failure_track": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_failure_report": (c_int32, [c_int32, c_int32, c_int32, c_int32, c_int32, c_int32, c_void_p, c_void_p]),
     "byway_invokers_new": (c_int32, [c_void_p, c_void_p, c_void_p, c_size_t, c_uint32, c_void_p, c_void_p, c_void_p]),
     "byway_invokers_retain": (c_void_p, [c_void_p]),
     "byway_invokers_release": (None, [c_void_p]),
