@@ -707,6 +707,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_engine_set_rule": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p]),
     "byway_engine_remove_rule": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p]),
     "byway_rule_key": (c_int32, [c_int32, c_int32, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_rule_check": (c_int32, [c_int32, c_int32, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
     "byway_router_new": (c_int32, [c_void_p, c_void_p, c_size_t, c_int64, c_uint32, c_void_p, c_void_p, c_void_p]),
     "byway_router_retain": (c_void_p, [c_void_p]),
     "byway_router_release": (None, [c_void_p]),
