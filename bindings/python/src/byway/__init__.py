@@ -1,5 +1,19 @@
 """byway: a route engine. Where do I connect next? Which provider serves this call?"""
 from ._library import find_library, has_feature, status_message, status_name, version
+from .chain import (
+    Balance,
+    Chain,
+    Choice,
+    Invocation,
+    Invokers,
+    Picked,
+    Router,
+    RouterRequest,
+    RuleKind,
+    Session,
+    rule_check,
+    rule_key,
+)
 from .engine import Compat, Dialect, Engine, Failure, Listener, Phase
 from .errors import (
     ArgumentError,
@@ -36,9 +50,10 @@ from .queue import Completion, Queue
 __version__ = version()
 
 __all__ = [
-    "Address", "ArgumentError", "BywayError", "CanceledError", "Compat", "Completion", "ConnectError", "Dialect",
-    "Dns", "DnsError", "DnsRequest", "Engine", "Event", "Failure", "Filter", "HandleError", "Hop", "HostError",
-    "Listener", "NoInvokerError", "Phase", "Proxy", "ProxyError", "ProxyKind", "ProxySelector", "Queue", "Route",
-    "RuleError", "Selection", "Selector", "ShutdownError", "TimeoutError", "UnsupportedError", "find_library",
-    "has_feature", "plan", "status_message", "status_name", "version",
+    "Address", "ArgumentError", "Balance", "BywayError", "CanceledError", "Chain", "Choice", "Compat", "Completion",
+    "ConnectError", "Dialect", "Dns", "DnsError", "DnsRequest", "Engine", "Event", "Failure", "Filter",
+    "HandleError", "Hop", "HostError", "Invocation", "Invokers", "Listener", "NoInvokerError", "Phase", "Picked",
+    "Proxy", "ProxyError", "ProxyKind", "ProxySelector", "Queue", "Route", "Router", "RouterRequest", "RuleError",
+    "RuleKind", "Selection", "Selector", "Session", "ShutdownError", "TimeoutError", "UnsupportedError",
+    "find_library", "has_feature", "plan", "rule_check", "rule_key", "status_message", "status_name", "version",
 ]

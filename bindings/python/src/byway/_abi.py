@@ -70,6 +70,49 @@ BYWAY_NO_COALESCING_NOT_VERIFIED = 5
 BYWAY_SELECTOR_EARLY = 1
 BYWAY_EXPLAIN_JSON = 0
 BYWAY_EXPLAIN_TEXT = 1
+BYWAY_DIAL_ACROSS_SELECTIONS = 1
+BYWAY_DIAL_NEXT_ON_REFUSAL = 2
+BYWAY_DIAL_EVENTS = 4
+BYWAY_DIAL_SOCKS_STRICT = 8
+BYWAY_DIAL_SOCKS_OPTIMISTIC = 16
+BYWAY_DIAL_SOCKS_REQUIRE_AUTH = 32
+BYWAY_DIAL_STRICT_200 = 64
+BYWAY_DIAL_REJECT_EARLY_DATA = 128
+BYWAY_DIAL_NO_PREEMPTIVE_AUTH = 256
+BYWAY_DIAL_ASK_FIRST = 512
+BYWAY_DIAL_REPEAT_CREDENTIALS = 1024
+BYWAY_DIAL_BLOCKING_SOCKET = 2048
+BYWAY_DIAL_NO_NODELAY = 4096
+BYWAY_DIAL_MPTCP = 8192
+BYWAY_DIAL_FAST_OPEN = 16384
+BYWAY_CAP_DROP_OLDEST = 0
+BYWAY_CAP_WAIT = 1
+BYWAY_ON_FAILURE_WHEN_IDLE = 0
+BYWAY_ON_FAILURE_IMMEDIATE = 1
+BYWAY_ON_FAILURE_LATEST = 2
+BYWAY_RACE_UNTIL_TCP = 0
+BYWAY_RACE_UNTIL_READY = 1
+BYWAY_RACE_UNTIL_HOST = 2
+BYWAY_CONNECTED_NEEDS_PROXY_TLS = 1
+BYWAY_CONNECTED_PROVISIONAL = 2
+BYWAY_DIAL_EVENT_START = 1
+BYWAY_DIAL_EVENT_HANDSHAKE = 2
+BYWAY_DIAL_EVENT_FD_CLOSING = 3
+BYWAY_DIAL_EVENT_FAILED = 4
+BYWAY_DIAL_EVENT_CANCELED = 5
+BYWAY_DIAL_EVENT_CREDENTIALS = 6
+BYWAY_DIAL_EVENT_OFFER = 7
+BYWAY_DIAL_EVENT_WON = 8
+BYWAY_RESUME_TLS = 0
+BYWAY_RESUME_CERTIFICATE = 1
+BYWAY_RESUME_CLOSED = 2
+BYWAY_HANDSHAKE_WRITE = 1
+BYWAY_HANDSHAKE_READ = 2
+BYWAY_HANDSHAKE_PEEK = 3
+BYWAY_HANDSHAKE_CREDENTIALS = 4
+BYWAY_HANDSHAKE_RECONNECT = 5
+BYWAY_HANDSHAKE_DONE = 6
+BYWAY_HANDSHAKE_FAILED = 7
 BYWAY_EVENT_PROXY_SELECT_START = 0
 BYWAY_EVENT_PROXY_SELECT_END = 1
 BYWAY_EVENT_DNS_START = 2
@@ -152,6 +195,8 @@ BYWAY_BALANCE_CONSISTENT_HASH = 5
 BYWAY_BALANCE_P2C = 6
 BYWAY_PICK_STICKY = 1
 BYWAY_PICK_NOT_STICKY = 2
+BYWAY_FORMAT_JSON = 0
+BYWAY_FORMAT_TEXT = 1
 BYWAY_OK = 0
 BYWAY_DONE = 1
 BYWAY_PENDING = 2
@@ -218,6 +263,10 @@ byway_dns_callbacks_on_cancel = CFUNCTYPE(None, c_void_p, c_uint64)
 byway_proxy_selector_callbacks_select = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p)
 byway_proxy_selector_callbacks_connect_failed = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p, c_int32, c_int32, c_void_p)
 byway_proxy_selector_callbacks_on_cancel = CFUNCTYPE(None, c_void_p, c_uint64)
+byway_dial_callbacks_open_socket = CFUNCTYPE(c_int32, c_void_p, c_int32, c_int32, c_void_p, c_void_p, c_void_p)
+byway_dial_callbacks_configure = CFUNCTYPE(c_int32, c_void_p, c_int32, c_void_p, c_void_p)
+byway_dial_callbacks_close_socket = CFUNCTYPE(c_int32, c_void_p, c_int32, c_void_p)
+byway_dial_callbacks_proxy_auth = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, c_size_t, c_void_p)
 byway_listener_callbacks_on_event = CFUNCTYPE(None, c_void_p, c_void_p)
 byway_router_callbacks_route = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p)
 byway_destroy = CFUNCTYPE(None, c_void_p)
@@ -358,6 +407,92 @@ class byway_selector_options(Structure):
         ("queue", c_void_p),
         ("flags", c_uint32),
         ("reserved", c_uint32),
+    ]
+
+class byway_header(Structure):
+    _fields_ = [
+        ("name", byway_str),
+        ("value", byway_str),
+    ]
+
+class byway_dial_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("tag", c_uint64),
+        ("flags", c_uint32),
+        ("attempt_delay_ms", c_uint32),
+        ("resolution_delay_ms", c_uint32),
+        ("attempt_timeout_ms", c_uint32),
+        ("ready_timeout_ms", c_uint32),
+        ("overall_timeout_ms", c_uint32),
+        ("ready_extend_ms", c_uint32),
+        ("max_in_flight", c_uint32),
+        ("cap_policy", c_int32),
+        ("on_failure", c_int32),
+        ("race_until", c_int32),
+        ("first_family", c_int32),
+        ("first_family_count", c_uint32),
+        ("max_tunnel_attempts", c_uint32),
+        ("max_line", c_uint32),
+        ("max_header", c_uint32),
+        ("max_drain", c_uint32),
+        ("keepalive_s", c_uint32),
+        ("user_timeout_ms", c_uint32),
+        ("mark", c_uint32),
+        ("source_v4", byway_str),
+        ("source_v6", byway_str),
+        ("device", byway_str),
+        ("user_agent", byway_str),
+        ("headers", c_void_p),
+        ("header_count", c_size_t),
+    ]
+
+class byway_dial_callbacks(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("user_data", c_void_p),
+        ("destroy", byway_destroy),
+        ("open_socket", byway_dial_callbacks_open_socket),
+        ("configure", byway_dial_callbacks_configure),
+        ("close_socket", byway_dial_callbacks_close_socket),
+        ("proxy_auth", byway_dial_callbacks_proxy_auth),
+    ]
+
+class byway_connected(Structure):
+    _fields_ = [
+        ("fd", c_int32),
+        ("attempt", c_uint32),
+        ("route", c_void_p),
+        ("flags", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+class byway_pollfd(Structure):
+    _fields_ = [
+        ("id", c_uint32),
+        ("fd", c_int32),
+        ("events", c_int16),
+        ("revents", c_int16),
+    ]
+
+class byway_dial_event(Structure):
+    _fields_ = [
+        ("kind", c_int32),
+        ("attempt", c_uint32),
+        ("fd", c_int32),
+        ("status", c_int32),
+        ("at_ms", c_int64),
+    ]
+
+class byway_dial_failure(Structure):
+    _fields_ = [
+        ("attempt", c_uint32),
+        ("status", c_int32),
+        ("os_errno", c_int32),
+        ("number", c_int32),
+        ("start_ms", c_int64),
+        ("end_ms", c_int64),
+        ("name", byway_str),
     ]
 
 class byway_event(Structure):
@@ -511,6 +646,13 @@ STRUCTS: List[Any] = [
     byway_peer,
     byway_route_record,
     byway_selector_options,
+    byway_header,
+    byway_dial_options,
+    byway_dial_callbacks,
+    byway_connected,
+    byway_pollfd,
+    byway_dial_event,
+    byway_dial_failure,
     byway_event,
     byway_listener_callbacks,
     byway_failed_route,
@@ -663,6 +805,37 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_selector_explain": (c_int32, [c_void_p, c_int32, c_void_p, c_void_p]),
     "byway_selector_id": (c_uint64, [c_void_p]),
     "byway_selector_free": (None, [c_void_p]),
+    "byway_dial_options_init": (None, [c_void_p]),
+    "byway_dial_new": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_dial_new_selection": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_dial_new_routes": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_dial_run": (c_int32, [c_void_p, c_int64, c_void_p, c_void_p]),
+    "byway_dial_step": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p]),
+    "byway_dial_step_at": (c_int32, [c_void_p, c_uint64, c_void_p, c_size_t, c_void_p]),
+    "byway_dial_fd": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_dial_deadline_ms": (c_int32, [c_void_p, c_void_p]),
+    "byway_dial_pollset": (c_int32, [c_void_p, c_void_p, c_size_t, c_size_t, c_void_p, c_void_p, c_void_p]),
+    "byway_dial_next_event": (c_int32, [c_void_p, c_void_p]),
+    "byway_dial_take": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_dial_confirm": (c_int32, [c_void_p, c_uint32, c_void_p]),
+    "byway_dial_resume": (c_int32, [c_void_p, c_uint32, c_int32, c_void_p, c_void_p]),
+    "byway_dial_authenticate": (c_int32, [c_void_p, c_uint32, c_void_p, c_size_t]),
+    "byway_dial_cancel": (c_int32, [c_void_p]),
+    "byway_dial_failures": (c_int32, [c_void_p, c_void_p, c_size_t, c_size_t, c_void_p]),
+    "byway_dial_failure_route": (c_int32, [c_void_p, c_size_t, c_void_p]),
+    "byway_dial_explain": (c_int32, [c_void_p, c_int32, c_void_p, c_void_p]),
+    "byway_dial_free": (None, [c_void_p]),
+    "byway_handshake_new": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_handshake_new_target": (c_int32, [c_int32, c_void_p, c_size_t, c_int32, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
+    "byway_handshake_want": (c_int32, [c_void_p, c_void_p]),
+    "byway_handshake_output": (c_int32, [c_void_p, c_void_p]),
+    "byway_handshake_sent": (c_int32, [c_void_p, c_size_t]),
+    "byway_handshake_feed": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_handshake_eof": (c_int32, [c_void_p, c_void_p]),
+    "byway_handshake_challenge_at": (c_int32, [c_void_p, c_size_t, c_void_p]),
+    "byway_handshake_answer": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p]),
+    "byway_handshake_reconnected": (c_int32, [c_void_p, c_void_p]),
+    "byway_handshake_free": (None, [c_void_p]),
     "byway_engine_add_listener": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "byway_listener_remove": (None, [c_void_p]),
     "byway_listener_retain": (c_void_p, [c_void_p]),
@@ -707,7 +880,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_engine_set_rule": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p]),
     "byway_engine_remove_rule": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p]),
     "byway_rule_key": (c_int32, [c_int32, c_int32, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p]),
-    "byway_rule_check": (c_int32, [c_int32, c_int32, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
+    "byway_rule_check": (c_int32, [c_int32, c_int32, c_void_p, c_size_t, c_void_p, c_int32, c_void_p, c_void_p]),
     "byway_router_new": (c_int32, [c_void_p, c_void_p, c_size_t, c_int64, c_uint32, c_void_p, c_void_p, c_void_p]),
     "byway_router_retain": (c_void_p, [c_void_p]),
     "byway_router_release": (None, [c_void_p]),
@@ -734,6 +907,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_chain_pick": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
     "byway_chain_pick_end": (c_int32, [c_void_p, c_uint64, c_int32, c_int64]),
     "byway_chain_pick_end_with": (c_int32, [c_void_p, c_uint64, c_void_p, c_void_p]),
+    "byway_chain_explain": (c_int32, [c_void_p, c_void_p, c_int32, c_void_p, c_void_p]),
+    "byway_chain_diff": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p]),
     "byway_chain_keys": (c_int32, [c_void_p, c_void_p, c_void_p]),
     "byway_chain_status": (c_int32, [c_void_p, c_void_p, c_void_p]),
     "byway_chain_generation": (c_uint64, [c_void_p]),
