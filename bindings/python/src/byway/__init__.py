@@ -14,6 +14,7 @@ from .chain import (
     rule_check,
     rule_key,
 )
+from .dial import Connected, Dial, RaceUntil, connect
 from .engine import Compat, Dialect, Engine, Failure, Listener, Phase
 from .errors import (
     ArgumentError,
@@ -50,7 +51,7 @@ from .queue import Completion, Queue
 __version__ = version()
 
 __all__ = [
-    "Address", "ArgumentError", "Balance", "BywayError", "CanceledError", "Chain", "Choice", "Compat", "Completion",
+    "Address", "ArgumentError", "Balance", "BywayError", "CanceledError", "Chain", "Choice", "Compat", "Connected", "Dial", "RaceUntil", "connect", "Completion",
     "ConnectError", "Dialect", "Dns", "DnsError", "DnsRequest", "Engine", "Event", "Failure", "Filter",
     "HandleError", "Hop", "HostError", "Invocation", "Invokers", "Listener", "NoInvokerError", "Phase", "Picked",
     "Proxy", "ProxyError", "ProxyKind", "ProxySelector", "Queue", "Route", "Router", "RouterRequest", "RuleError",

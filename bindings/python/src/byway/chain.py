@@ -142,7 +142,7 @@ class Invocation(Handle):
         if raw_arguments:
             check(lib.byway_invocation_set_arguments(self.pointer, address(arrays[1]), len(raw_arguments)))
         if raw_attachments:
-            check(lib.byway_invocation_set_attachments(self.pointer, address(arrays[2]), len(raw_attachments) // 2))
+            check(lib.byway_invocation_set_attachments(self.pointer, address(arrays[2]), len(raw_attachments)))
 
 
 class Picked(NamedTuple):

@@ -128,6 +128,7 @@ class Engine(Handle):
         out = ctypes.c_void_p()
         call(lib.byway_engine_new, ctypes.addressof(options), ctypes.addressof(out))
         super().__init__(out.value or 0)
+        self._kept: List["Listener"] = []
         finish_at_exit(self)
 
     def shutdown(self, timeout: Optional[float] = None) -> bool:
@@ -206,7 +207,10 @@ class Engine(Handle):
             ctypes.sizeof(_abi.byway_listener_callbacks), _callbacks.register(on_event), _callbacks.destroy, mask,
             _on_event(),
         )
-        return made(Listener, lib.byway_engine_add_listener, self.pointer, ctypes.addressof(callbacks))
+        listener = made(Listener, lib.byway_engine_add_listener, self.pointer, ctypes.addressof(callbacks))
+        # It listens until it is closed, whether or not the caller keeps it.
+        self._kept.append(listener)
+        return listener
 
     # --- which provider serves a call ---
 

@@ -1,0 +1,1 @@
+"""byway under other people's clients. Each module needs its client installed."""

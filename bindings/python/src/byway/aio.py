@@ -1,0 +1,74 @@
+"""byway in an asyncio loop: no thread, one descriptor a queue or dial."""
+from __future__ import annotations
+
+import asyncio
+import ssl as _ssl
+from typing import Any, Optional, Tuple, Union
+
+from . import errors
+from .dial import Connected, Dial
+from .net import Address, Selection, Selector
+
+
+async def _readable(fd: int) -> None:
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    loop.add_reader(fd, lambda: None if ready.done() else ready.set_result(None))
+    try:
+        await ready
+    finally:
+        loop.remove_reader(fd)
+
+
+async def next_selection(selector: Selector) -> Optional[Selection]:
+    """The selector's next Selection without blocking the loop; None when nothing is left.
+
+    The selector needs a queue of its own (``Selector(address, queue=Queue())``) when several are awaited at once.
+    Cancelling the task cancels the selector.
+    """
+    try:
+        while True:
+            try:
+                selection = selector.poll()
+            except StopIteration:
+                return None
+            if selection is not None:
+                return selection
+            await _readable(selector._queue.fileno())
+            selector._queue.poll(0)
+    except asyncio.CancelledError:
+        selector.cancel()
+        try:
+            # Passes the cancel on to whoever was asked.
+            selector.poll()
+        except errors.CanceledError:
+            pass
+        raise
+
+
+async def dial(address: Address, **options: Any) -> Connected:
+    """A connected socket. Cancelling the task cancels the dial and closes every socket of it."""
+    with Dial(address, **options) as running:
+        while True:
+            connected = running.step()
+            if connected is not None:
+                return connected
+            await _readable(running.fileno())
+
+
+async def open_connection(
+    address: Address,
+    *,
+    ssl: Union[_ssl.SSLContext, bool, None] = None,
+    server_hostname: Optional[str] = None,
+    timeout: Optional[float] = None,
+    **options: Any,
+) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """As ``asyncio.open_connection``, over the routes of an address."""
+    connected = await asyncio.wait_for(dial(address, **options), timeout)
+    name = server_hostname or (address.host if ssl else None)
+    try:
+        return await asyncio.open_connection(sock=connected.socket, ssl=ssl, server_hostname=name)
+    except BaseException:
+        connected.socket.close()
+        raise

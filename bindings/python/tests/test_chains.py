@@ -1,0 +1,92 @@
+"""Which provider serves this call, from Python."""
+import json
+import unittest
+
+import byway
+
+RULE = """\
+scope: service
+force: true
+enabled: true
+runtime: true
+key: HelloService
+conditions:
+  - method=hello => address=*:20880
+  - method=hello2 => address=*:20882
+"""
+
+
+class Chains(unittest.TestCase):
+    def setUp(self):
+        self.engine = byway.Engine(seed=7)
+        self.addCleanup(self.engine.close)
+        self.chain = byway.Chain(self.engine, "consumer://127.0.0.1/HelloService?application=web&interface=HelloService")
+        urls = [f"tri://10.0.0.{i}:2088{i % 3}/HelloService?application=demo" for i in range(6)]
+        self.chain.set_invokers(byway.Invokers(self.engine, urls, range(100, 106), keep_urls=True))
+        self.key = byway.rule_key("HelloService")
+
+    def test_a_rule_decides_from_the_next_call_on(self):
+        hello, hello2 = byway.Invocation("hello"), byway.Invocation("hello2")
+        session = self.chain.session()
+        self.assertEqual(len(self.chain.tags(hello)), 6)
+        self.engine.set_rule(self.key, RULE)
+        for tags in (self.chain.tags, session.tags, lambda call: self.chain.route(call).tags()):
+            self.assertEqual((tags(hello), tags(hello2)), ([100, 103], [102, 105]))
+        self.assertEqual(self.chain.route_many([hello, hello2]), [[100, 103], [102, 105]])
+        self.assertIn(self.chain.pick(hello).tag, (100, 103))
+        self.engine.remove_rule(self.key)
+        self.assertEqual(len(session.tags(hello)), 6)
+
+    def test_a_bad_rule_says_where_and_leaves_the_good_one(self):
+        self.engine.set_rule(self.key, RULE)
+        with self.assertRaises(byway.RuleError) as caught:
+            self.engine.set_rule(self.key, "conditions:\n  - 'method=hello => a!'\n  - [")
+        self.assertEqual(caught.exception.line, 3)
+        self.assertEqual(self.chain.tags(byway.Invocation("hello")), [100, 103])
+
+    def test_explanations_name_the_dropped(self):
+        self.engine.set_rule(self.key, RULE)
+        self.assertIn("address=10.0.0.1:20881", self.chain.explain(byway.Invocation("hello")))
+        json.loads(self.chain.explain(byway.Invocation("hello"), json=True))
+
+    def test_nobody_left_is_an_error_of_its_own(self):
+        self.engine.set_rule(self.key, RULE.replace("*:20880", "*:1"))
+        choice = self.chain.route(byway.Invocation("hello"))
+        self.assertEqual((len(choice), bool(choice.emptied_by)), (0, True))
+        with self.assertRaises(byway.NoInvokerError):
+            self.chain.pick(byway.Invocation("hello"))
+
+    def test_a_router_of_the_host(self):
+        seen = []
+
+        def route(request):
+            seen.append((request.method, request.attachment("user"), request.argument(0)))
+            return [tag for tag in request.tags if tag % 2]
+
+        router = byway.Router(self.engine, "odd", route)
+        self.chain.add_router(router)
+        call = byway.Invocation("hi", arguments=["first"], attachments={"user": "ann"})
+        self.assertEqual(self.chain.tags(call), [101, 103, 105])
+        self.assertEqual(seen[0], ("hi", "ann", "first"))
+
+    def test_a_router_that_raises_is_the_cause(self):
+        def route(request):
+            raise LookupError("no")
+
+        router = byway.Router(self.engine, "broken", route)
+        self.chain.add_router(router)
+        with self.assertRaises(byway.BywayError) as caught:
+            self.chain.tags(byway.Invocation("hi"))
+        self.assertIsInstance(caught.exception.__cause__, LookupError)
+
+    def test_lint_finds_unknown_keys(self):
+        self.assertIn("2:1: warning: 'nonsense'", byway.rule_check("conditions: []\nnonsense: 1\n"))
+
+    def test_a_list_with_a_repeated_tag_is_refused_whole(self):
+        with self.assertRaises(byway.BywayError) as caught:
+            byway.Invokers(self.engine, ["tri://a:1/x", "tri://b:1/x"], [1, 1])
+        self.assertIn("1", str(caught.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,116 @@
+"""What happens at the edges of a process: exit, fork, collected callbacks, interrupts. Each in a process of its own."""
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import unittest
+from pathlib import Path
+
+SOURCES = str(Path(__file__).resolve().parent.parent / "src")
+
+
+def run(text, **options):
+    env = {**os.environ, "PYTHONPATH": SOURCES}
+    return subprocess.run([sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(text)], env=env, timeout=60,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, **options)
+
+
+class Process(unittest.TestCase):
+    def clean(self, text, out=""):
+        done = run(text)
+        self.assertEqual((done.returncode, done.stderr, done.stdout), (0, "", out))
+
+    def test_exit_with_a_live_engine_and_a_pending_lookup(self):
+        self.clean("""
+            import byway
+            engine = byway.Engine()
+            dns = byway.Dns.system(engine)
+            kept = []
+            later = byway.Dns(engine, lambda r: kept.append(r.later()), takes_request=True)
+            a = byway.Selector(byway.Address(engine, "never.invalid", 80, dns=dns))
+            b = byway.Selector(byway.Address(engine, "later.invalid", 80, dns=later))
+            a.poll(); b.poll()
+        """)
+
+    def test_exit_while_another_thread_waits(self):
+        self.clean("""
+            import threading, byway
+            engine = byway.Engine()
+            started = threading.Event()
+            def lookup(request):
+                request.later(); started.set()
+            dns = byway.Dns(engine, lookup, takes_request=True)
+            def wait():
+                try:
+                    byway.Selector(byway.Address(engine, "a.example", 80, dns=dns)).next()
+                except byway.BywayError:
+                    pass
+            threading.Thread(target=wait, daemon=True).start()
+            started.wait()
+        """)
+
+    def test_callbacks_survive_collection_of_their_handles(self):
+        self.clean("""
+            import gc, byway
+            engine = byway.Engine()
+            address = byway.Address(engine, "a.example", 80, dns=byway.Dns(engine, lambda host: ["192.0.2.1"]))
+            for _ in range(200):
+                gc.collect()
+                assert len(byway.Selector(address).next()) == 1
+        """)
+
+    def test_a_forked_child_is_told_and_ends_cleanly(self):
+        self.clean("""
+            import os, sys, byway
+            engine = byway.Engine()
+            address = byway.Address(engine, "a.example", 80, dns=byway.Dns(engine, lambda host: ["192.0.2.1"]))
+            route = byway.Selector(address).next()[0]
+            child = os.fork()
+            if child == 0:
+                assert route.sockaddr == ("192.0.2.1", 80)
+                try:
+                    byway.Selector(address)
+                except byway.ShutdownError as error:
+                    assert error.name == "BYWAY_E_FORKED", error.name
+                else:
+                    os._exit(3)
+                sys.exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+            assert len(byway.Selector(address).next()) == 1
+        """)
+
+    def test_an_interrupt_ends_a_wait(self):
+        text = """
+            import byway, sys
+            engine = byway.Engine()
+            dns = byway.Dns(engine, lambda r: r.later() and None, takes_request=True)
+            kept = []
+            dns = byway.Dns(engine, lambda r: kept.append(r.later()), takes_request=True)
+            selector = byway.Selector(byway.Address(engine, "a.example", 80, dns=dns))
+            print("waiting", flush=True)
+            try:
+                selector.next(60)
+            except KeyboardInterrupt:
+                print("interrupted")
+        """
+        env = {**os.environ, "PYTHONPATH": SOURCES}
+        process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(text)], env=env, stdout=subprocess.PIPE,
+                                   universal_newlines=True)
+        self.assertEqual(process.stdout.readline(), "waiting\n")
+        # The wait begins after the line; a signal that comes before it raises at once, which is the same to a user.
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+        self.assertEqual(out, "interrupted\n")
+
+    def test_a_missing_library_is_named(self):
+        env = {**os.environ, "PYTHONPATH": SOURCES, "BYWAY_LIBRARY": "/nowhere/libbyway.so"}
+        done = subprocess.run([sys.executable, "-c", "import byway"], env=env, stderr=subprocess.PIPE,
+                              universal_newlines=True)
+        self.assertIn("/nowhere/libbyway.so", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
