@@ -61,6 +61,7 @@ uninstall:
 header:
 	BYWAY_BLESS=1 $(CARGO) test --quiet --test header
 	BYWAY_BLESS=1 $(CARGO) test --quiet --test golden -- exports_are numbers_are the_library_describes
+	$(PYTHON) bindings/python/abi.py
 
 ## make test        everything, every language (PARTS="header c-shared ..." for some); installs what is missing first
 test: setup

@@ -9,6 +9,7 @@ import sys
 import time
 
 import c_programs
+import faces
 import package
 from artefacts import BUILD, CARGO, FEATURES, PRIVATE, ROOT, Broken, compile_c, prefix
 from report import Report, run
@@ -89,6 +90,7 @@ PARTS = [
     ("c-panics", c_programs.on_demand),
     ("vectors-c", vectors_c),
     ("examples", package.examples),
+    ("python", faces.python),
     ("memcheck", c_programs.memcheck),
     ("asan", c_programs.address),
     ("tsan", c_programs.thread),

@@ -1,0 +1,87 @@
+"""The bindings: each in its own language, on the library as shipped."""
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from artefacts import BUILD, ROOT, prefix
+from report import run
+
+PYTHON = ROOT / "bindings" / "python"
+TOOLS = ["requests", "trustme", "mypy", "hatchling", "build"]
+
+
+def interpreters():
+    """Every Python from 3.8 on, one of each minor version, this one first."""
+    found = {sys.version_info[:2]: sys.executable}
+    places = [*os.environ.get("PATH", "").split(":"), *map(str, Path.home().glob(".pyenv/versions/*/bin"))]
+    for place in places:
+        for minor in range(8, 20):
+            program = Path(place) / f"python3.{minor}"
+            if program.exists() and (3, minor) not in found:
+                if run([str(program), "-c", "import ctypes, ssl"]).returncode == 0:
+                    found[(3, minor)] = str(program)
+    return found
+
+
+def unittests(report, program, what, env):
+    done = run([program, "-m", "unittest", "discover", "-v", "-s", str(PYTHON / "tests")], env=env,
+               cwd=PYTHON / "tests", timeout=600)
+    ran = re.search(r"^Ran (\d+) tests?", done.stdout, re.M)
+    bad = sum(int(n) for n in re.findall(r"(?:failures|errors)=(\d+)", done.stdout))
+    skipped = re.findall(r"^(\w+ \(.*?\)).*skipped [\"'](.*)[\"']", done.stdout, re.M)
+    for name, why in skipped:
+        report.skip(f"{what}: {name}", why)
+    if not ran or (done.returncode and not bad):
+        report.ok(False, f"{what}: the tests run", done.stdout)
+        return
+    report.passed += int(ran.group(1)) - bad - len(skipped)
+    report.failed += bad
+    if bad:
+        print(f"FAIL {report.name}: {what}")
+        for line in done.stdout.splitlines()[-80:]:
+            print(f"    {line}")
+
+
+def environment():
+    """A virtual environment with the clients the adapters are for; None when they cannot be had."""
+    folder = BUILD / "venv"
+    program = folder / "bin" / "python"
+    if not program.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        if run([sys.executable, "-m", "venv", str(folder)]).returncode:
+            return None
+    if run([str(program), "-m", "pip", "install", "--quiet", *TOOLS]).returncode:
+        return None
+    return str(program)
+
+
+def python(report):
+    library = {"BYWAY_LIBRARY": str(prefix() / "lib" / "libbyway.so"), "PYTHONPATH": str(PYTHON / "src")}
+    report.run([sys.executable, str(PYTHON / "abi.py"), "--check"], "the declarations are the header's")
+    rich = environment()
+    if rich is None:
+        report.skip("requests, urllib3, types and wheel", "no virtual environment or no package index")
+    else:
+        unittests(report, rich, "Python with its clients", library)
+        report.run([rich, "-m", "mypy"], "mypy --strict", cwd=PYTHON)
+        wheel(report, rich, library["BYWAY_LIBRARY"])
+    for version, program in interpreters().items():
+        unittests(report, program, "Python {}.{}".format(*version), library)
+
+
+def wheel(report, program, library):
+    """The wheel carries the library and needs nothing else."""
+    folder = BUILD / "wheel"
+    shutil.rmtree(folder, ignore_errors=True)
+    made = report.run([program, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder),
+                       str(PYTHON)], "pip wheel", env={"BYWAY_LIBRARY": library})
+    wheels = list(folder.glob("byway-*-py3-none-*.whl")) if made.returncode == 0 else []
+    if not report.ok(len(wheels) == 1, "one wheel for every Python 3", str(wheels)):
+        return
+    run([program, "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", "--target",
+         str(folder / "site"), str(wheels[0])])
+    script = "import byway; assert byway.find_library().startswith(r'%s'); print(byway.version())" % (folder / "site")
+    report.run([program, "-c", script], "the installed wheel uses its own library",
+               env={"PYTHONPATH": str(folder / "site"), "BYWAY_LIBRARY": ""})
