@@ -125,7 +125,7 @@ fn column_name(pattern: &str) -> &str {
 fn url(i: usize) -> String {
     let host = format!("10.{}.{}.{}", i % 4, i / 4 / 250 % 250, 1 + i / 4 % 250);
     let region = ["hangzhou", "shanghai", "beijing"][i % 3];
-    let tag = if i % 10 == 0 { "&dubbo.tag=gray" } else { "" };
+    let tag = if i.is_multiple_of(10) { "&dubbo.tag=gray" } else { "" };
     format!(
         "dubbo://{host}:{}/com.foo.BarService?anyhost=true&application=provider-{}&deprecated=false&dubbo=2.0.2\
          &dynamic=true&generic=false&interface=com.foo.BarService&methods=hello,hello2,bye&pid={}&release=3.3.0\

@@ -278,7 +278,7 @@ fn step(dice: &mut Dice) -> Step {
 
 fn program(dice: &mut Dice) -> Program {
     Program {
-        steps: (0..dice.below(if dice.0 % 5 == 0 { 14 } else { 4 })).map(|_| step(dice)).collect(),
+        steps: (0..dice.below(if dice.0.is_multiple_of(5) { 14 } else { 4 })).map(|_| step(dice)).collect(),
         fallback: match dice.below(6) {
             0 => Fallback::WholeProgram { force: true },
             1 => Fallback::WholeProgram { force: false },
@@ -296,9 +296,9 @@ fn url(dice: &mut Dice) -> String {
         n => text.push_str(&format!("10.0.{}.{}", dice.below(2), n + dice.below(30))),
     }
     if dice.chance(85) {
-        text.push_str(*dice.pick(&[":20880", ":20881", ":1"]));
+        text.push_str(dice.pick::<&str>(&[":20880", ":20881", ":1"]));
     }
-    text.push_str(*dice.pick(&["/S", "/com.foo.Bar", ""]));
+    text.push_str(dice.pick::<&str>(&["/S", "/com.foo.Bar", ""]));
     let mut separator = '?';
     let mut put = |text: &mut String, pair: String| {
         text.push(separator);
@@ -452,7 +452,7 @@ fn check(case: u64) {
     let mut world = World {
         texts: (0..rows).map(|_| url(&mut dice)).collect(),
         urls: Vec::new(),
-        tags: (0..rows).map(|row| if case % 2 == 0 { row + 1 } else { row * 10 + 7 }).collect(),
+        tags: (0..rows).map(|row| if case.is_multiple_of(2) { row + 1 } else { row * 10 + 7 }).collect(),
         parts: (0..1 + dice.below(3)).map(|_| Part::Program(Arc::new(program(&mut dice)))).collect(),
         fail_fast: dice.chance(70),
     };
