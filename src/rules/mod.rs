@@ -14,6 +14,7 @@
 //! | [`affinity`], [`tag`], [`string_match`], [`mock`] | the other kinds |
 //! | [`ip`], [`java_ip`] | IP expressions: ours, and Dubbo's own answers |
 //! | [`mesh`] | VirtualService and DestinationRule, and the router over them |
+//! | [`script`], [`file`] | JavaScript that filters the list, by rule, from a URL, in a file |
 //! | [`slot`] | one key's rule through its updates |
 //! | [`lower`], `value_test` | rules to programs |
 //! | [`routers`] | the routers a chain has by its dialect, and those from URLs |
@@ -24,6 +25,7 @@ pub mod condition;
 pub mod destination;
 pub mod dialect;
 pub mod expression;
+pub mod file;
 pub mod header;
 pub mod ip;
 pub mod java_ip;
@@ -35,6 +37,7 @@ pub mod pattern;
 mod print;
 pub mod report;
 pub mod routers;
+pub mod script;
 pub mod slot;
 pub mod string_match;
 pub mod tag;

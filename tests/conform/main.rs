@@ -18,6 +18,8 @@ mod proxy;
 mod race;
 mod routing;
 mod source;
+#[cfg(feature = "script")]
+mod script;
 mod tag;
 
 #[path = "../engines/mod.rs"]
@@ -111,6 +113,16 @@ fn run(file: &str, kind: &str, case: &Value) -> Outcome {
         ("bugs", "mesh_match") => mesh::bug_match(case),
         ("bugs", "subset") => mesh::bug_subset(case),
         ("bugs", "mesh_lint") => mesh::bug_lint(case),
+        #[cfg(feature = "script")]
+        ("dubbo_chain", "script") => script::script(case),
+        #[cfg(feature = "script")]
+        ("dubbo_chain", "file") => script::file(case),
+        #[cfg(feature = "script")]
+        ("dubbo_chain", "script-app") => script::rule(case),
+        #[cfg(feature = "script")]
+        ("dubbo_chain", "script-app-lifecycle") => script::lifecycle(case),
+        #[cfg(feature = "script")]
+        ("bugs", "script_route" | "script_route_list") => script::bug(case),
         ("proxy", _) => proxy::run(kind, case),
         (
             "bugs",
