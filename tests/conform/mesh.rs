@@ -174,50 +174,74 @@ fn urls(case: &Value) -> (Vec<String>, Arc<Invokers>) {
     (ids, Invokers::from_urls(urls.iter().map(String::as_str)).expect("invokers"))
 }
 
-/// One call through the rules of a case.
+/// The rules of a case over its list.
+struct Prepared {
+    ids: Vec<String>,
+    compiled: Compiled,
+    consumer: Url,
+    came: Option<Vec<String>>,
+    service: String,
+    call: Call,
+    dialect: Dialect,
+}
+
+impl Prepared {
+    fn new(case: &Value, dialect: Dialect) -> Prepared {
+        let (ids, invokers) = urls(case);
+        let application = case["app"].as_str().unwrap_or("app1");
+        let key = format!("{application}{SUFFIX}");
+        let store = RuleStore::new(vec![Arc::new(MeshLanguage)], dialect as u8);
+        if let Some(text) = case["rule"].as_str() {
+            // A refused text leaves no rule, as upstream.
+            let _ = store.put(&key, text);
+        }
+        let active = store
+            .active(&key, dialect as u8)
+            .and_then(|(rule, _)| rule.as_any()?.downcast_ref::<MeshRules>().cloned());
+        let rules = active.filter(MeshRules::is_complete).map(Arc::new);
+        let compiled = Compiled::new(&invokers, |name| rules.clone().filter(|_| name == application));
+        let consumer = Url::parse(case["consumer_url"].as_str().unwrap_or("consumer://h/S")).expect("a URL");
+        let came = case["route_input"]
+            .as_array()
+            .map(|list| list.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+        let service = case["invocation"]["service"].as_str().unwrap_or(consumer.interface()).to_owned();
+        Prepared { ids, compiled, consumer, came, service, call: Call::new(&case["invocation"]), dialect }
+    }
+
+    /// One call.
+    fn route(&self, draw: &mut dyn FnMut(u64) -> u64) -> Result<(Vec<String>, String), String> {
+        let label = |name: &str| self.consumer.parameter(name).map(str::to_owned);
+        let none = |_: &str| Vec::new();
+        let usable = |row: usize| self.came.as_ref().is_none_or(|came| came.contains(&self.ids[row]));
+        self.call.with(|call| {
+            let asked = Asked { call, label: &label, tracing: &none };
+            let routed = self.compiled.route(&self.service, &asked, &usable, draw, self.dialect);
+            let routed = routed.map_err(|fault| fault.0.to_owned())?;
+            let rows = match routed.rows {
+                Some(rows) => rows.into_iter().map(|row| row as usize).collect(),
+                None => (0..self.ids.len()).filter(|row| usable(*row)).collect::<Vec<_>>(),
+            };
+            Ok((rows.into_iter().map(|row| self.ids[row].clone()).collect(), routed.message))
+        })
+    }
+}
+
 fn route_once(
     case: &Value,
     dialect: Dialect,
     draw: &mut dyn FnMut(u64) -> u64,
 ) -> Result<(Vec<String>, String), String> {
-    let (ids, invokers) = urls(case);
-    let application = case["app"].as_str().unwrap_or("app1");
-    let rules = case["rule"].as_str().and_then(|text| {
-        let store = RuleStore::new(vec![Arc::new(MeshLanguage)], dialect as u8);
-        // A refused text leaves no rule, as upstream.
-        let _ = store.put(&format!("{application}{SUFFIX}"), text);
-        let (rule, _) = store.active(&format!("{application}{SUFFIX}"), dialect as u8)?;
-        rule.as_any()?.downcast_ref::<MeshRules>().cloned().map(Arc::new)
-    });
-    let compiled =
-        Compiled::new(&invokers, |name| rules.clone().filter(|r| name == application && r.is_complete()));
-    let consumer = Url::parse(case["consumer_url"].as_str().unwrap_or("consumer://h/S")).expect("a URL");
-    let label = |name: &str| consumer.parameter(name).map(str::to_owned);
-    let none = |_: &str| Vec::new();
-    let came: Option<Vec<&str>> =
-        case["route_input"].as_array().map(|list| list.iter().filter_map(Value::as_str).collect());
-    let usable = |row: usize| came.as_ref().is_none_or(|came| came.contains(&ids[row].as_str()));
-    let service = case["invocation"]["service"].as_str().unwrap_or(consumer.interface());
-    Call::new(&case["invocation"]).with(|call| {
-        let asked = Asked { call, label: &label, tracing: &none };
-        let routed =
-            compiled.route(service, &asked, &usable, draw, dialect).map_err(|fault| fault.0.to_owned())?;
-        let rows = match routed.rows {
-            Some(rows) => rows.into_iter().map(|row| row as usize).collect(),
-            None => (0..ids.len()).filter(|row| usable(*row)).collect::<Vec<_>>(),
-        };
-        Ok((rows.into_iter().map(|row| ids[row].clone()).collect(), routed.message))
-    })
+    Prepared::new(case, dialect).route(draw)
 }
 
 /// Shares over many calls, in units of one.
 fn shares(case: &Value, dialect: Dialect) -> BTreeMap<String, f64> {
-    const RUNS: u32 = 20_000;
+    const RUNS: u32 = 10_000;
+    let prepared = Prepared::new(case, dialect);
     let mut stream = Stream::seeded(7);
     let mut counts: BTreeMap<String, f64> = BTreeMap::new();
     for _ in 0..RUNS {
-        let mut draw = |below: u64| stream.below(below);
-        let (kept, _) = route_once(case, dialect, &mut draw).expect("an answer");
+        let (kept, _) = prepared.route(&mut |below| stream.below(below)).expect("an answer");
         for id in kept {
             *counts.entry(id).or_default() += 1.0 / f64::from(RUNS);
         }
