@@ -26,9 +26,16 @@ static void owned(const char *type, void *handle)
     }
 }
 
+/* Set by programs that keep objects from call to call: takes one out, true when it had it. */
+static int (*forget)(const void *handle) UNUSED;
+/* Likewise: an object that is kept, or NULL for a fresh one. */
+static void *(*recall)(const char *type) UNUSED;
+
 static void consumed(const void *handle)
 {
     size_t i;
+    if (forget && forget(handle))
+        return;
     for (i = 0; i < made_count; i++)
         if (made[i].handle == handle) {
             made[i] = made[--made_count];
@@ -38,13 +45,16 @@ static void consumed(const void *handle)
 
 static void *live(const char *type)
 {
-    void *handle = zoo_make(type);
+    void *handle = recall ? recall(type) : NULL;
+    if (handle)
+        return handle;
+    handle = zoo_make(type);
     if (handle)
         owned(type, handle);
     return handle;
 }
 
-static void end_all(void)
+UNUSED static void end_all(void)
 {
     while (made_count) {
         made_count--;

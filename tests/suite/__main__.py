@@ -2,6 +2,7 @@
 
 python3 tests/suite [PART...]    all parts, or some
 python3 tests/suite --vectors    every vector runner over BYWAY_VECTORS
+python3 tests/suite --fuzz N [SEED]  N random calls over the header
 python3 tests/suite --list       the parts
 """
 import re
@@ -66,6 +67,21 @@ def vectors_c(report):
     finish_vectors(report, run([str(program)]))
 
 
+def allocations(report):
+    """What the bars allow to be allocated, counted; times are for `make bench`."""
+    folder = BUILD / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    wraps = ",".join(f"--wrap={name}" for name in ("malloc", "calloc", "realloc", "posix_memalign"))
+    program = compile_c([ROOT / "benches" / "c" / "bars.c"], folder / "allocations",
+                        [str(prefix() / "lib" / "libbyway.a"), f"-Wl,{wraps}", *PRIVATE],
+                        extra=["-DCOUNT_ALLOCATIONS"])
+    done = run([str(program)])
+    bars = re.findall(r"^bar (\S+) (\S+) (\S+) (ok|short)$", done.stdout, re.M)
+    report.ok(done.returncode == 0 and bars, "the bars are counted", done.stdout)
+    for name, value, limit, verdict in bars:
+        report.ok(verdict == "ok", f"{name}: {value}, at most {limit}")
+
+
 def finish_vectors(report, done):
     for line in done.stdout.splitlines():
         if line.startswith("FAIL "):
@@ -91,6 +107,7 @@ PARTS = [
     ("vectors-c", vectors_c),
     ("examples", package.examples),
     ("python", faces.python),
+    ("allocations", allocations),
     ("memcheck", c_programs.memcheck),
     ("asan", c_programs.address),
     ("tsan", c_programs.thread),
@@ -140,6 +157,12 @@ def main(arguments):
     if "--baseline" in arguments:
         package.bless_baseline()
         return 0
+    if "--fuzz" in arguments:
+        rest = arguments[arguments.index("--fuzz") + 1:]
+        report = Report("fuzz")
+        c_programs.fuzz(report, *rest)
+        print(report.line())
+        return 1 if report.failed else 0
     unknown = set(arguments) - {name for name, _ in PARTS}
     if unknown:
         print(f"no such part: {', '.join(sorted(unknown))}", file=sys.stderr)

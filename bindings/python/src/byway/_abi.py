@@ -196,6 +196,20 @@ BYWAY_PICK_STICKY = 1
 BYWAY_PICK_NOT_STICKY = 2
 BYWAY_FORMAT_JSON = 0
 BYWAY_FORMAT_TEXT = 1
+BYWAY_EMPTY_PROTECTION_VANISHED = 0
+BYWAY_EMPTY_PROTECTION_ON = 1
+BYWAY_EMPTY_PROTECTION_OFF = 2
+BYWAY_DISCOVERY_AUTO = 0
+BYWAY_DISCOVERY_INTERFACE = 1
+BYWAY_DISCOVERY_APPLICATION = 2
+BYWAY_BIND_RULES_ONLY = 1
+BYWAY_BIND_KEEP_LIST = 2
+BYWAY_SOURCE_EVENT_READY = 0
+BYWAY_SOURCE_EVENT_CONNECTED = 1
+BYWAY_SOURCE_EVENT_DISCONNECTED = 2
+BYWAY_SOURCE_EVENT_CHANGED = 3
+BYWAY_SOURCE_EVENT_REFUSED = 4
+BYWAY_SOURCE_EVENT_KEPT = 5
 BYWAY_OK = 0
 BYWAY_DONE = 1
 BYWAY_PENDING = 2
@@ -268,6 +282,7 @@ byway_dial_callbacks_close_socket = CFUNCTYPE(c_int32, c_void_p, c_int32, c_void
 byway_dial_callbacks_proxy_auth = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, c_size_t, c_void_p)
 byway_listener_callbacks_on_event = CFUNCTYPE(None, c_void_p, c_void_p)
 byway_router_callbacks_route = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p)
+byway_source_callbacks_on_event = CFUNCTYPE(None, c_void_p, c_void_p)
 byway_destroy = CFUNCTYPE(None, c_void_p)
 
 # Structs
@@ -630,6 +645,65 @@ class byway_picked(Structure):
         ("reserved", c_int32),
     ]
 
+class byway_zookeeper_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("username", byway_str),
+        ("password", byway_str),
+        ("root", byway_str),
+        ("session_timeout_ms", c_int64),
+        ("connect_timeout_ms", c_int64),
+        ("retry_longest_ms", c_int64),
+    ]
+
+class byway_source_state(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("since_ms", c_int64),
+        ("age_ms", c_int64),
+        ("generation", c_uint64),
+        ("keys", c_uint64),
+        ("errors", c_uint64),
+        ("connected", c_int32),
+        ("reserved", c_int32),
+    ]
+
+class byway_source_change(Structure):
+    _fields_ = [
+        ("key", byway_str),
+        ("text", byway_str),
+        ("remove", c_int32),
+        ("reserved", c_int32),
+    ]
+
+class byway_bind_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("flags", c_uint32),
+        ("empty_protection", c_int32),
+        ("discovery", c_int32),
+        ("reserved", c_int32),
+        ("queue", c_void_p),
+    ]
+
+class byway_source_event(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("worlds", c_uint64),
+        ("subject", byway_str),
+        ("error", c_void_p),
+        ("kind", c_int32),
+        ("status", c_int32),
+    ]
+
+class byway_source_callbacks(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("user_data", c_void_p),
+        ("destroy", byway_destroy),
+        ("on_event", byway_source_callbacks_on_event),
+    ]
+
 
 STRUCTS: List[Any] = [
     byway_str,
@@ -665,6 +739,12 @@ STRUCTS: List[Any] = [
     byway_pick_options,
     byway_call_result,
     byway_picked,
+    byway_zookeeper_options,
+    byway_source_state,
+    byway_source_change,
+    byway_bind_options,
+    byway_source_event,
+    byway_source_callbacks,
 ]
 
 # Functions: result, arguments
@@ -859,6 +939,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_invokers_len": (c_size_t, [c_void_p]),
     "byway_invokers_tag": (c_int32, [c_void_p, c_size_t, c_void_p]),
     "byway_invokers_url": (c_int32, [c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_invokers_row_of": (c_int32, [c_void_p, c_uint64, c_void_p]),
     "byway_invokers_generation": (c_uint64, [c_void_p]),
     "byway_invokers_builder_new": (c_int32, [c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, c_void_p]),
     "byway_invokers_builder_add": (c_int32, [c_void_p, c_void_p, c_size_t, c_uint64, c_void_p]),
@@ -887,6 +968,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_router_request_argument": (c_int32, [c_void_p, c_size_t, c_void_p]),
     "byway_choice_len": (c_size_t, [c_void_p]),
     "byway_choice_tag_at": (c_int32, [c_void_p, c_size_t, c_void_p]),
+    "byway_choice_invokers": (c_int32, [c_void_p, c_void_p, c_void_p]),
     "byway_choice_tags": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p]),
     "byway_choice_generation": (c_uint64, [c_void_p]),
     "byway_choice_emptied_by": (c_int32, [c_void_p, c_void_p, c_void_p]),
@@ -898,6 +980,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_chain_retain": (c_void_p, [c_void_p]),
     "byway_chain_release": (None, [c_void_p]),
     "byway_chain_set_invokers": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_chain_invokers": (c_int32, [c_void_p, c_void_p, c_void_p]),
     "byway_chain_add_router": (c_int32, [c_void_p, c_void_p, c_void_p]),
     "byway_chain_set_rule_urls": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p]),
     "byway_chain_route": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
@@ -918,4 +1001,19 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_session_adopt": (c_int32, [c_void_p, c_void_p]),
     "byway_session_idle": (c_int32, [c_void_p, c_void_p]),
     "byway_session_free": (None, [c_void_p]),
+    "byway_zookeeper_options_init": (None, [c_void_p]),
+    "byway_source_state_init": (None, [c_void_p]),
+    "byway_source_new_memory": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_source_new_file": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_source_new_zookeeper": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
+    "byway_source_retain": (c_void_p, [c_void_p]),
+    "byway_source_release": (None, [c_void_p]),
+    "byway_source_put": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p]),
+    "byway_source_remove": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p]),
+    "byway_source_apply": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p]),
+    "byway_source_get": (c_int32, [c_void_p, c_void_p, c_size_t, c_int64, c_void_p, c_void_p]),
+    "byway_source_status": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_bind_options_init": (None, [c_void_p]),
+    "byway_chain_bind_source": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p, c_int64, c_void_p]),
+    "byway_chain_bind_status": (c_int32, [c_void_p, c_void_p, c_void_p]),
 }
