@@ -53,14 +53,17 @@ pub struct byway_zookeeper_options {
     pub retry_longest_ms: i64,
 }
 
+/// A text that is not given.
+const ABSENT: byway_str = byway_str { data: core::ptr::null(), len: 0 };
+
 // SAFETY: repr(C), size first, plain numbers and pointers.
 unsafe impl Versioned for byway_zookeeper_options {
     const FIRST_SIZE: usize = size_of::<Self>();
     const INIT: Self = byway_zookeeper_options {
         struct_size: size_of::<Self>(),
-        username: byway_str::EMPTY,
-        password: byway_str::EMPTY,
-        root: byway_str::EMPTY,
+        username: ABSENT,
+        password: ABSENT,
+        root: ABSENT,
         session_timeout_ms: 0,
         connect_timeout_ms: 0,
         retry_longest_ms: 0,

@@ -1,5 +1,4 @@
 /* Sources through the boundary: memory, files, ZooKeeper that nobody answers for; bound chains and their events. */
-#define _GNU_SOURCE
 #include "tap.h"
 #include <stdint.h>
 #include <sys/stat.h>

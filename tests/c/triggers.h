@@ -482,6 +482,53 @@ static void dial_destroy(inside body)
     end_engine();
 }
 
+static void run_source_event(void *user_data, const byway_source_event *event)
+{
+    (void)user_data;
+    (void)event;
+    what(of, NULL);
+}
+
+static void quiet_source_event(void *user_data, const byway_source_event *event)
+{
+    (void)user_data;
+    (void)event;
+}
+
+static void bind_with(void (*destroy)(void *), void (*on_event)(void *, const byway_source_event *))
+{
+    byway_source_callbacks set = BYWAY_SOURCE_CALLBACKS_INIT;
+    byway_source *source = NULL;
+    byway_chain *chain = NULL;
+    byway_queue *queue = byway_engine_queue(of);
+    size_t n = 0;
+    set.destroy = destroy;
+    set.on_event = on_event;
+    (void)byway_source_new_memory(of, &source, NULL);
+    (void)byway_chain_new(of, "consumer://192.0.2.9/org.example.Greeter?application=caller", BYWAY_NUL, NULL, &chain,
+                          NULL);
+    (void)byway_chain_bind_source(chain, source, NULL, &set, 0, NULL);
+    (void)byway_queue_poll(queue, 0, NULL, sizeof(byway_completion), 0, &n, NULL);
+    byway_chain_release(chain);
+    byway_source_release(source);
+    byway_queue_release(queue);
+}
+
+static void source_event(inside body)
+{
+    (void)fresh_engine(body);
+    bind_with(NULL, run_source_event);
+    end_engine();
+}
+
+static void source_destroy(inside body)
+{
+    byway_engine *engine = fresh_engine(body);
+    bind_with(run_destroy_alone, quiet_source_event);
+    of = engine;
+    end_engine();
+}
+
 static const struct trigger {
     const char *callback;
     void (*run)(inside body);
@@ -506,6 +553,8 @@ static const struct trigger {
     { "byway_router_callbacks.route", router_route, NULL },
     { "byway_router_callbacks.destroy", router_destroy, NULL },
     { "byway_invokers_callbacks.destroy", invokers_destroy, NULL },
+    { "byway_source_callbacks.on_event", source_event, NULL },
+    { "byway_source_callbacks.destroy", source_destroy, NULL },
 };
 
 static const struct trigger *find_trigger(const char *callback)
