@@ -54,7 +54,8 @@ pub unsafe extern "C" fn byway_has_feature(name: *const c_char, len: usize) -> i
     })
 }
 
-const FEATURES: &[(&str, bool)] = &[("zookeeper", cfg!(feature = "zookeeper"))];
+const FEATURES: &[(&str, bool)] =
+    &[("zookeeper", cfg!(feature = "zookeeper")), ("script", cfg!(feature = "script"))];
 
 /// Name of a status, for example `"BYWAY_E_BUSY"`; `"BYWAY_UNKNOWN"` for every other number.
 ///

@@ -38,6 +38,7 @@ pub mod invokers;
 pub mod library;
 pub mod listener;
 pub mod proxy;
+pub mod proxy_built_in;
 pub mod proxy_selector;
 pub mod queue;
 pub mod route;

@@ -17,9 +17,9 @@ mod pick;
 mod proxy;
 mod race;
 mod routing;
-mod source;
 #[cfg(feature = "script")]
 mod script;
+mod source;
 mod tag;
 
 #[path = "../engines/mod.rs"]

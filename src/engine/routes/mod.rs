@@ -4,6 +4,7 @@ pub mod dialing;
 pub mod dns;
 pub mod feedback;
 pub mod listen;
+pub mod own_proxies;
 pub mod proxies;
 pub mod request;
 pub mod select;

@@ -1,0 +1,151 @@
+//! Proxy selectors of this library: environment, Java system properties, system settings, proxy scripts.
+
+use super::arguments::{self, byway_str};
+use super::engine::byway_engine;
+use super::error::byway_error;
+use super::guard::{Fail, call};
+use super::handle;
+use super::proxy_selector::{ProxySelectorHandle, byway_proxy_selector};
+use super::status::byway_status;
+use crate::engine::routes::own_proxies;
+use crate::error::Status;
+use crate::proxies::ProxySelector;
+use crate::proxies::environment::{Environment, Table};
+use crate::proxies::jdk::{JdkProperties, WebSockets};
+use crate::proxies::no_proxy::Dialect;
+use core::ffi::c_char;
+use std::sync::Arc;
+
+/// More variables or properties are no configuration.
+const MAX_PAIRS: usize = 1 << 16;
+
+fn hand_out(selector: Arc<dyn ProxySelector>) -> *mut byway_proxy_selector {
+    handle::hand_out(ProxySelectorHandle(own_proxies::source(selector)))
+}
+
+/// Two arrays of one length as pairs.
+fn pairs<'a>(
+    names: *const byway_str,
+    values: *const byway_str,
+    n: usize,
+) -> Result<Vec<(&'a str, &'a str)>, Fail> {
+    if n > MAX_PAIRS {
+        return Err(Fail::Parameter(Status::E_LIMIT, "n"));
+    }
+    let (names, values) = (arguments::array(names, n, "names")?, arguments::array(values, n, "values")?);
+    let pair = |(name, value): (&byway_str, &byway_str)| {
+        Ok((arguments::text_of(*name, "names")?, arguments::text_of(*value, "values")?))
+    };
+    names.iter().zip(values).map(pair).collect()
+}
+
+/// Makes a proxy selector from environment variables: `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy` and the like.
+/// `names` and `values` are `n` variables; with `n` 0 and `names` NULL the process's own environment is read once, here,
+/// and never again. `dialect` says whose reading is meant: `byway` (also NULL), `curl`, `go`, `python`, `chromium`,
+/// `node`. A value that is no proxy is the error of the requests it is for, never DIRECT.
+///
+/// Ownership: the caller owns one reference; the texts are copied.
+/// Threads: reading the process's environment must not run while another thread changes it.
+/// Errors: `BYWAY_E_ARGUMENT` for an unknown dialect, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT`, `BYWAY_E_BAD_HANDLE`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_proxy_selector_new_environment(
+    engine: *mut byway_engine,
+    names: *const byway_str,
+    values: *const byway_str,
+    n: usize,
+    dialect: *const c_char,
+    dialect_len: usize,
+    out: *mut *mut byway_proxy_selector,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let out = arguments::out_handle(out, "out")?;
+        handle::shared(engine, "engine")?;
+        let dialect = match dialect.is_null() {
+            true => Dialect::Byway,
+            false => Dialect::named(arguments::text(dialect, dialect_len, "dialect")?)
+                .ok_or(Fail::Parameter(Status::E_ARGUMENT, "dialect"))?,
+        };
+        let table = match n == 0 && names.is_null() {
+            true => Table::of_process(),
+            false => pairs(names, values, n)?.into_iter().collect(),
+        };
+        *out = hand_out(Arc::new(Environment::new(&table, dialect)));
+        Ok(Status::OK)
+    })
+}
+
+/// Makes a proxy selector from Java system properties (`http.proxyHost`, `http.nonProxyHosts`, `socksProxyHost` and the
+/// like), with the answers of the JDK's own default selector. `web_sockets` 1: ws and wss use the http and https
+/// properties, as the JDK does from 2026 on; 0: they are DIRECT, as before.
+///
+/// Ownership: the caller owns one reference; the texts are copied.
+/// Errors: `BYWAY_E_ENUM` for `web_sockets`, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT`, `BYWAY_E_BAD_HANDLE`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_proxy_selector_new_properties(
+    engine: *mut byway_engine,
+    names: *const byway_str,
+    values: *const byway_str,
+    n: usize,
+    web_sockets: i32,
+    out: *mut *mut byway_proxy_selector,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let out = arguments::out_handle(out, "out")?;
+        handle::shared(engine, "engine")?;
+        let web_sockets = match web_sockets {
+            0 => WebSockets::Direct,
+            1 => WebSockets::AsHttp,
+            _ => return Err(Fail::Parameter(Status::E_ENUM, "web_sockets")),
+        };
+        let properties = pairs(names, values, n)?.into_iter().collect();
+        *out = hand_out(Arc::new(JdkProperties::new(&properties, web_sockets)));
+        Ok(Status::OK)
+    })
+}
+
+/// Makes a proxy selector from a proxy auto-configuration script. `name` (its URL or path) appears in errors; `source` is
+/// its text. The script is loaded here, so one that does not parse, throws, or defines no `FindProxyForURL` is an error
+/// now. It runs on a thread of the library with 250 ms and 32 MiB per question, without input and output; names it asks
+/// for are resolved by the system on the thread that asks. A script that fails, or names nothing usable, is an error of
+/// the request, never DIRECT.
+///
+/// Ownership: the caller owns one reference; the texts are copied.
+/// Errors: `BYWAY_E_PAC` with line and column, `BYWAY_E_TIMEOUT`, `BYWAY_E_LIMIT`, `BYWAY_E_UTF8`, `BYWAY_E_BAD_HANDLE`;
+/// `BYWAY_E_UNSUPPORTED` in a library built without the feature `script`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_proxy_selector_new_script(
+    engine: *mut byway_engine,
+    name: *const c_char,
+    name_len: usize,
+    source: *const c_char,
+    source_len: usize,
+    out: *mut *mut byway_proxy_selector,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let out = arguments::out_handle(out, "out")?;
+        handle::shared(engine, "engine")?;
+        let name = arguments::text(name, name_len, "name")?;
+        let source = arguments::text(source, source_len, "source")?;
+        *out = hand_out(script(name, source)?);
+        Ok(Status::OK)
+    })
+}
+
+#[cfg(feature = "script")]
+fn script(name: &str, source: &str) -> Result<Arc<dyn ProxySelector>, Fail> {
+    use crate::proxies::pac::{Pac, PacOptions};
+    use crate::script::Pool;
+    let name = if name.is_empty() { "pac" } else { name };
+    let names = Arc::new(own_proxies::SystemNames);
+    let pac = Pac::new(name, source.to_owned(), Pool::default(), names, PacOptions::default())?;
+    pac.load()?;
+    Ok(Arc::new(pac))
+}
+
+#[cfg(not(feature = "script"))]
+fn script(_: &str, _: &str) -> Result<Arc<dyn ProxySelector>, Fail> {
+    Err(Fail::Parameter(Status::E_UNSUPPORTED, "source"))
+}
