@@ -3571,6 +3571,63 @@ BYWAY_API
 void byway_proxy_request_release(struct byway_proxy_request *self);
 
 /**
+ * Makes a proxy selector from environment variables: `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy` and the like.
+ * `names` and `values` are `n` variables; with `n` 0 and `names` NULL the process's own environment is read once, here,
+ * and never again. `dialect` says whose reading is meant: `byway` (also NULL), `curl`, `go`, `python`, `chromium`,
+ * `node`. A value that is no proxy is the error of the requests it is for, never DIRECT.
+ *
+ * Ownership: the caller owns one reference; the texts are copied.
+ * Threads: reading the process's environment must not run while another thread changes it.
+ * Errors: `BYWAY_E_ARGUMENT` for an unknown dialect, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT`, `BYWAY_E_BAD_HANDLE`.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_new_environment(struct byway_engine *engine,
+                                                  const struct byway_str *names,
+                                                  const struct byway_str *values,
+                                                  size_t n,
+                                                  const char *dialect,
+                                                  size_t dialect_len,
+                                                  struct byway_proxy_selector **out,
+                                                  struct byway_error **err);
+
+/**
+ * Makes a proxy selector from Java system properties (`http.proxyHost`, `http.nonProxyHosts`, `socksProxyHost` and the
+ * like), with the answers of the JDK's own default selector. `web_sockets` 1: ws and wss use the http and https
+ * properties, as the JDK does from 2026 on; 0: they are DIRECT, as before.
+ *
+ * Ownership: the caller owns one reference; the texts are copied.
+ * Errors: `BYWAY_E_ENUM` for `web_sockets`, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT`, `BYWAY_E_BAD_HANDLE`.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_new_properties(struct byway_engine *engine,
+                                                 const struct byway_str *names,
+                                                 const struct byway_str *values,
+                                                 size_t n,
+                                                 int32_t web_sockets,
+                                                 struct byway_proxy_selector **out,
+                                                 struct byway_error **err);
+
+/**
+ * Makes a proxy selector from a proxy auto-configuration script. `name` (its URL or path) appears in errors; `source` is
+ * its text. The script is loaded here, so one that does not parse, throws, or defines no `FindProxyForURL` is an error
+ * now. It runs on a thread of the library with 250 ms and 32 MiB per question, without input and output; names it asks
+ * for are resolved by the system on the thread that asks. A script that fails, or names nothing usable, is an error of
+ * the request, never DIRECT.
+ *
+ * Ownership: the caller owns one reference; the texts are copied.
+ * Errors: `BYWAY_E_PAC` with line and column, `BYWAY_E_TIMEOUT`, `BYWAY_E_LIMIT`, `BYWAY_E_UTF8`, `BYWAY_E_BAD_HANDLE`;
+ * `BYWAY_E_UNSUPPORTED` in a library built without the feature `script`.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_new_script(struct byway_engine *engine,
+                                             const char *name,
+                                             size_t name_len,
+                                             const char *source,
+                                             size_t source_len,
+                                             struct byway_proxy_selector **out,
+                                             struct byway_error **err);
+
+/**
  * Sets every option to its default.
  */
 BYWAY_API void byway_address_options_init(struct byway_address_options *options);
