@@ -193,6 +193,13 @@ pub(crate) fn fill<T: Copy>(
     if stride == 0 || stride > FAR || cap.saturating_mul(stride) > LONGEST {
         return Err(Fail::Parameter(Status::E_ARGUMENT, "stride"));
     }
+    if stride == size_of::<T>() {
+        for i in 0..count.min(cap) {
+            // SAFETY: the host promises `cap` elements of this size; `i` is below `cap`. The array need not be aligned.
+            unsafe { array.add(i).write_unaligned(item(i)) };
+        }
+        return Ok(());
+    }
     let known = stride.min(size_of::<T>());
     for i in 0..count.min(cap) {
         let value = item(i);

@@ -203,8 +203,15 @@ pub(crate) struct Head {
     told: u32,
     /// Addresses of the running lookup that were used before it was complete.
     early_taken: u32,
-    spilled: Vec<Entry>,
     listed: ArrayVec<Listed, INLINE_PROXIES>,
+    /// What most selectors never have.
+    rare: Option<Box<Rare>>,
+}
+
+/// What most selectors never have: long lists, resolved SOCKS targets, answers in parts, faults.
+#[derive(Default)]
+pub(crate) struct Rare {
+    spilled: Vec<Entry>,
     long_list: Vec<Listed>,
     aux: Vec<Aux>,
     targets: Vec<Ip>,
@@ -214,6 +221,18 @@ pub(crate) struct Head {
     /// Only when the name asked is not the host's text (OkHttp's text of a resolved proxy); with a NUL behind it.
     odd_name: String,
 }
+
+/// Stands for the rare part of a selector that has none.
+static NOTHING_RARE: Rare = Rare {
+    spilled: Vec::new(),
+    long_list: Vec::new(),
+    aux: Vec::new(),
+    targets: Vec::new(),
+    target_services: Vec::new(),
+    partial: Answer { ips: Vec::new(), services: Vec::new() },
+    faults: Vec::new(),
+    odd_name: String::new(),
+};
 
 impl Default for Selector {
     fn default() -> Selector {
@@ -230,6 +249,15 @@ impl Selector {
 }
 
 impl Head {
+    #[inline]
+    fn rare(&self) -> &Rare {
+        self.rare.as_deref().unwrap_or(&NOTHING_RARE)
+    }
+
+    fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
     /// See [`Selector::new`].
     #[inline]
     pub(crate) fn new(id: u64) -> Head {
@@ -249,15 +277,8 @@ impl Head {
             postponed: 0,
             told: 0,
             early_taken: 0,
-            spilled: Vec::new(),
             listed: ArrayVec::new_const(),
-            long_list: Vec::new(),
-            aux: Vec::new(),
-            targets: Vec::new(),
-            target_services: Vec::new(),
-            partial: Answer::default(),
-            faults: Vec::new(),
-            odd_name: String::new(),
+            rare: None,
         }
     }
 }
@@ -276,33 +297,7 @@ impl Selector {
         self.head.early_taken = 0;
         self.inline.clear();
         self.head.listed.clear();
-        if self.has_rare() {
-            self.reset_rare();
-        }
-    }
-
-    fn has_rare(&self) -> bool {
-        self.head.spilled.capacity()
-            | self.head.long_list.capacity()
-            | self.head.aux.capacity()
-            | self.head.targets.capacity()
-            | self.head.faults.capacity()
-            | self.head.partial.ips.capacity()
-            | self.head.partial.services.capacity()
-            | self.head.odd_name.capacity()
-            != 0
-    }
-
-    #[cold]
-    fn reset_rare(&mut self) {
-        self.head.spilled = Vec::new();
-        self.head.long_list = Vec::new();
-        self.head.aux = Vec::new();
-        self.head.targets = Vec::new();
-        self.head.target_services = Vec::new();
-        self.head.faults = Vec::new();
-        self.head.partial = Answer::default();
-        self.head.odd_name = String::new();
+        self.head.rare = None;
     }
 
     /// Its id.
@@ -350,7 +345,7 @@ impl Selector {
 
     #[inline]
     fn list(&self) -> &[Listed] {
-        if self.head.long_list.is_empty() { &self.head.listed } else { &self.head.long_list }
+        if self.head.rare().long_list.is_empty() { &self.head.listed } else { &self.head.rare().long_list }
     }
 
     /// True when a step may still give routes or an error; asks nobody.
@@ -359,7 +354,7 @@ impl Selector {
             || self.head.fresh > 0
             || self.head.postponed > 0
             || self.head.next_proxy < self.head.proxy_count
-            || (self.head.told as usize) < self.head.faults.len()
+            || (self.head.told as usize) < self.head.rare().faults.len()
     }
 
     /// Goes on until routes are there or something is needed.
@@ -384,7 +379,9 @@ impl Selector {
                 }
                 State::Proxies | State::Dns(_) => return Step::Wait,
             }
-            if cx.settings.compat != Compat::Byway && (self.head.told as usize) < self.head.faults.len() {
+            if cx.settings.compat != Compat::Byway
+                && (self.head.told as usize) < self.head.rare().faults.len()
+            {
                 return self.give_faults();
             }
             if self.head.next_proxy < self.head.proxy_count {
@@ -414,17 +411,17 @@ impl Selector {
         };
         self.head.fresh_start = end;
         self.head.fresh = 0;
-        self.head.told = self.head.faults.len() as u32;
+        self.head.told = self.head.rare().faults.len() as u32;
         Step::Selection(selection)
     }
 
     fn give_postponed(&mut self) -> Step {
         self.head.selections += 1;
         let number = self.head.selections;
-        let entries = if self.head.spilled.is_empty() {
+        let entries = if self.head.rare().spilled.is_empty() {
             self.inline.as_mut_slice()
         } else {
-            self.head.spilled.as_mut_slice()
+            self.head.rare_mut().spilled.as_mut_slice()
         };
         for entry in entries.iter_mut().filter(|e| e.selection == 0 && e.flags & flag::POSTPONED != 0) {
             entry.selection = number;
@@ -433,12 +430,12 @@ impl Selector {
         let selection = Selection { number, start: 0, end, len: self.head.postponed };
         self.head.postponed = 0;
         self.head.fresh_start = end;
-        self.head.told = self.head.faults.len() as u32;
+        self.head.told = self.head.rare().faults.len() as u32;
         Step::Selection(selection)
     }
 
     fn give_faults(&mut self) -> Step {
-        let untold = self.head.faults.get(self.head.told as usize..).unwrap_or_default();
+        let untold = self.head.rare().faults.get(self.head.told as usize..).unwrap_or_default();
         let Some(first) = untold.first() else { return Step::Done };
         let error = if untold.len() == 1 {
             first.error.clone()
@@ -453,7 +450,7 @@ impl Selector {
             .source(first.error.found_by())
             .causes(untold.iter().map(|fault| fault.error.clone()))
         };
-        self.head.told = self.head.faults.len() as u32;
+        self.head.told = self.head.rare().faults.len() as u32;
         Step::Failed(error)
     }
 
@@ -506,11 +503,15 @@ impl Selector {
             );
             return self.fault(cx, error.subject(cx.address.host().text()).source(Source::Engine));
         }
-        self.head.targets.clear();
-        self.head.target_services.clear();
+        if let Some(rare) = &mut self.head.rare {
+            rare.targets.clear();
+        }
+        if let Some(rare) = &mut self.head.rare {
+            rare.target_services.clear();
+        }
         if kind.resolves_locally() {
             match literal {
-                Some(ip) => self.head.targets.push(Ip { scope_id: 0, ..ip }),
+                Some(ip) => self.head.rare_mut().targets.push(Ip { scope_id: 0, ..ip }),
                 None => return Some(self.ask(cx, Whose::Target)),
             }
         }
@@ -551,7 +552,7 @@ impl Selector {
     pub fn lookup_c_name<'a>(&'a self, address: &'a Address) -> &'a str {
         match self.head.state {
             State::Dns(Whose::Target) => address.host().c_text(),
-            State::Dns(Whose::Proxy) if !self.head.odd_name.is_empty() => &self.head.odd_name,
+            State::Dns(Whose::Proxy) if !self.head.rare().odd_name.is_empty() => &self.head.rare().odd_name,
             State::Dns(Whose::Proxy) => {
                 self.proxy_at(self.head.current, address).map_or("\0", |proxy| proxy.host().c_text())
             }
@@ -579,12 +580,13 @@ impl Selector {
                 });
             }
         }
-        self.head.faults.push(Fault { proxy: self.head.current, error });
+        let proxy = self.head.current;
+        self.head.rare_mut().faults.push(Fault { proxy, error });
         None
     }
 
     pub(crate) fn fault_list(&self) -> impl Iterator<Item = (usize, &Error)> {
-        self.head.faults.iter().map(|fault| (usize::from(fault.proxy), &fault.error))
+        self.head.rare().faults.iter().map(|fault| (usize::from(fault.proxy), &fault.error))
     }
 
     /// Proxies offered, and how many of them have been turned to.

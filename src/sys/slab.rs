@@ -127,6 +127,7 @@ impl<T: Slot> Slab<T> {
     }
 
     /// A live cell with one reference that holds `value`.
+    #[inline(always)]
     pub fn insert(&self, value: T) -> NonNull<Cell<T>> {
         self.insert_with(|place| {
             place.write(value);
@@ -134,7 +135,7 @@ impl<T: Slot> Slab<T> {
     }
 
     /// As [`Slab::insert`], written in place by `init`, which must initialise all of it.
-    #[inline]
+    #[inline(always)]
     pub fn insert_with(&self, init: impl FnOnce(&mut MaybeUninit<T>)) -> NonNull<Cell<T>> {
         let cell = self.take();
         // SAFETY: a cell taken from the free list belongs to nobody else.
@@ -404,7 +405,7 @@ unsafe impl<T: Slot + Sync + Send> Sync for Shared<T> {}
 
 impl<T: Slot + Sync> Shared<T> {
     /// A new cell with `value`.
-    #[inline]
+    #[inline(always)]
     pub fn new(value: T) -> Shared<T> {
         Shared(T::slab().insert(value))
     }

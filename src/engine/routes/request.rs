@@ -100,7 +100,7 @@ pub struct ProxyAnswer {
 
 impl<A: Default> Request<A> {
     /// An open question that its first answerer holds.
-    #[inline]
+    #[inline(always)]
     pub fn new(id: u64) -> Request<A> {
         let inner = Inner { answer: A::default(), done: None, notice: None, eager: false };
         Request {

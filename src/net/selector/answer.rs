@@ -49,10 +49,11 @@ impl Selector {
                 return self.fail_proxies(cx, error);
             }
             if let Err(full) = self.head.listed.try_push(listed) {
-                if self.head.long_list.is_empty() {
-                    self.head.long_list.extend(self.head.listed.iter().cloned());
+                if self.head.rare().long_list.is_empty() {
+                    let few = self.head.listed.clone();
+                    self.head.rare_mut().long_list.extend(few);
                 }
-                self.head.long_list.push(full.element());
+                self.head.rare_mut().long_list.push(full.element());
             }
         }
         if self.list().is_empty() {
@@ -82,7 +83,9 @@ impl Selector {
             return Err(Error::new(Status::E_STATE, "no proxies were asked for"));
         }
         self.head.listed.clear();
-        self.head.long_list.clear();
+        if let Some(rare) = &mut self.head.rare {
+            rare.long_list.clear();
+        }
         self.head.state = State::Idle;
         let direct = match cx.settings.compat {
             Compat::Byway => cx.settings.direct_on_selector_error,
@@ -113,7 +116,7 @@ impl Selector {
             .host(error.host_code())
             .cause(error);
         self.proxies_known(cx, Some(&wrapped));
-        self.head.faults.push(Fault { proxy: u16::MAX, error: wrapped });
+        self.head.rare_mut().faults.push(Fault { proxy: u16::MAX, error: wrapped });
         Ok(())
     }
 
@@ -135,7 +138,7 @@ impl Selector {
         if request != self.head.request {
             return Err(Status::E_STATE);
         }
-        if last && self.head.partial.ips.is_empty() && self.head.partial.services.is_empty() {
+        if last && self.head.rare().partial.ips.is_empty() && self.head.rare().partial.services.is_empty() {
             if ips.len() > dns::MAX_ADDRESSES {
                 return Err(Status::E_LIMIT);
             }
@@ -153,27 +156,27 @@ impl Selector {
         services: &[Arc<Service>],
         last: bool,
     ) -> Result<(), Status> {
-        if self.head.partial.ips.len() + ips.len() > dns::MAX_ADDRESSES
-            || self.head.partial.services.len() + services.len() > dns::MAX_SERVICES
+        if self.head.rare().partial.ips.len() + ips.len() > dns::MAX_ADDRESSES
+            || self.head.rare().partial.services.len() + services.len() > dns::MAX_SERVICES
         {
             return Err(Status::E_LIMIT);
         }
-        self.head.partial.ips.extend_from_slice(ips);
-        self.head.partial.services.extend_from_slice(services);
+        self.head.rare_mut().partial.ips.extend_from_slice(ips);
+        self.head.rare_mut().partial.services.extend_from_slice(services);
         // The target of a SOCKS proxy is only half of a route.
         let makes_routes = whose == Whose::Proxy || self.proxy_at(self.head.current, cx.address).is_none();
         let early = cx.early_selection && makes_routes;
         if !last && !early {
             return Ok(());
         }
-        let answer = std::mem::take(&mut self.head.partial);
+        let answer = std::mem::take(&mut self.head.rare_mut().partial);
         if last {
             self.resolved(cx, whose, &answer.ips, &answer.services);
         } else {
             let fresh = answer.ips.get(self.head.early_taken as usize..).unwrap_or_default();
             self.head.early_taken = answer.ips.len() as u32;
             self.add_answer(cx, whose, fresh, &answer.services);
-            self.head.partial = answer;
+            self.head.rare_mut().partial = answer;
         }
         Ok(())
     }
@@ -187,12 +190,14 @@ impl Selector {
         if request != self.head.request {
             return Err(Status::E_STATE);
         }
-        if !self.head.partial.ips.is_empty() {
-            let answer = std::mem::take(&mut self.head.partial);
+        if !self.head.rare().partial.ips.is_empty() {
+            let answer = std::mem::take(&mut self.head.rare_mut().partial);
             self.resolved(cx, whose, &answer.ips, &answer.services);
             return Ok(());
         }
-        self.head.partial.clear();
+        if let Some(rare) = &mut self.head.rare {
+            rare.partial.clear();
+        }
         let error =
             if error.about().is_empty() { error.subject(self.lookup_name(cx.address)) } else { error };
         self.lookup_failed(cx, error);
@@ -234,7 +239,7 @@ impl Selector {
             self.add_answer(cx, whose, fresh, services);
         }
         self.head.state = State::Idle;
-        if whose == Whose::Target && !self.head.targets.is_empty() {
+        if whose == Whose::Target && !self.head.rare().targets.is_empty() {
             let hop = self.proxy_at(self.head.current, cx.address).and_then(|proxy| proxy.ip());
             // Either adds the routes, or begins a lookup that the next step names.
             self.head.unnamed = self.reach_proxy(cx, hop).is_some();
@@ -275,7 +280,7 @@ impl Selector {
             .is_some_and(|proxy| proxy.kind() == ProxyKind::Socks4);
         let filter = cx.settings.target_filter.as_deref();
         let mut denied = Vec::new();
-        let targets = &mut self.head.targets;
+        let targets = &mut self.head.rare_mut().targets;
         cx.settings.order.visit(ips, |i, ip| {
             let ip = Ip { scope_id: 0, ..ip.unmapped() };
             if filter.is_some_and(|filter| filter.check(ip) == Verdict::Deny) {
@@ -284,10 +289,10 @@ impl Selector {
                 targets.push(ip);
             }
         });
-        self.head.target_services.extend_from_slice(services);
+        self.head.rare_mut().target_services.extend_from_slice(services);
         let from = self.entries().len();
         self.add_entries(cx, std::iter::empty(), 0, None, &denied);
-        if !self.head.targets.is_empty() {
+        if !self.head.rare().targets.is_empty() {
             self.emit_added(cx, from);
         } else {
             self.emit_added(cx, from);

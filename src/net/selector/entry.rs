@@ -98,7 +98,7 @@ impl Selector {
             return;
         };
         let from = self.entries().len();
-        if self.head.targets.is_empty() {
+        if self.head.rare().targets.is_empty() {
             let ips = Ordered { ips, order: self.order(cx) };
             self.add_ordered(cx, ips, port, service, cx.settings.hop_filter.as_deref());
             self.after_adding(cx, from);
@@ -107,7 +107,7 @@ impl Selector {
         // SOCKS4 and SOCKS5: every target through the proxy's first address, then the first target through its
         // others.
         let service =
-            dns::service_for(&self.head.target_services, cx.address.host().text(), false).or(service);
+            dns::service_for(&self.head.rare().target_services, cx.address.host().text(), false).or(service);
         let filter = cx.settings.hop_filter.as_deref();
         let mut hops = Vec::with_capacity(ips.len());
         let mut filtered_hops = Vec::new();
@@ -118,7 +118,7 @@ impl Selector {
                 false => hops.push((i, ip)),
             }
         });
-        let targets = std::mem::take(&mut self.head.targets);
+        let targets = std::mem::take(&mut self.head.rare_mut().targets);
         if let (Some(&(_, first_hop)), Some(&first_target)) = (hops.first(), targets.first()) {
             let through_first = targets.iter().enumerate().map(|(i, &target)| (i, first_hop, target));
             let through_others = hops.iter().skip(1).map(|&(i, hop)| (i, hop, first_target));
@@ -131,7 +131,7 @@ impl Selector {
             );
         }
         self.add_entries(cx, std::iter::empty(), port, None, &filtered_hops);
-        self.head.targets = targets;
+        self.head.rare_mut().targets = targets;
         self.after_adding(cx, from);
     }
 
@@ -183,8 +183,8 @@ impl Selector {
         for (position, hop, target) in routes {
             let mut entry = base.entry(position, hop);
             if target.is_some() || service.is_some() {
-                self.head.aux.push(Aux { target, service: service.clone() });
-                entry.aux = u16::try_from(self.head.aux.len()).unwrap_or(0);
+                self.head.rare_mut().aux.push(Aux { target, service: service.clone() });
+                entry.aux = u16::try_from(self.head.rare().aux.len()).unwrap_or(0);
             }
             if checker.as_mut().is_some_and(|checker| checker.should_postpone(&base.key(hop, target))) {
                 entry.flags |= flag::POSTPONED;
@@ -194,8 +194,8 @@ impl Selector {
         for &(position, hop, target) in filtered {
             let mut entry = base.entry(position, hop);
             if target.is_some() {
-                self.head.aux.push(Aux { target, service: None });
-                entry.aux = u16::try_from(self.head.aux.len()).unwrap_or(0);
+                self.head.rare_mut().aux.push(Aux { target, service: None });
+                entry.aux = u16::try_from(self.head.rare().aux.len()).unwrap_or(0);
             }
             self.push(Entry { flags: entry.flags | flag::FILTERED, ..entry });
         }
@@ -217,8 +217,8 @@ impl Selector {
         let ech = if cx.settings.compat == Compat::OkHttp5 { ech_word(service.as_deref()) } else { 0 };
         let mut aux = 0;
         if service.is_some() {
-            self.head.aux.push(Aux { target: Ip::NONE, service });
-            aux = u16::try_from(self.head.aux.len()).unwrap_or(0);
+            self.head.rare_mut().aux.push(Aux { target: Ip::NONE, service });
+            aux = u16::try_from(self.head.rare().aux.len()).unwrap_or(0);
         }
         Base { origin: cx.address.origin().id(), proxy_id, port, ech, proxy: self.head.current, aux, flags }
     }
@@ -239,15 +239,15 @@ impl Selector {
 
     #[cold]
     pub(super) fn spill(&mut self, entry: Entry) {
-        if self.head.spilled.is_empty() {
-            self.head.spilled.extend_from_slice(&self.inline);
+        if self.head.rare().spilled.is_empty() {
+            self.head.rare_mut().spilled.extend_from_slice(&self.inline);
         }
-        self.head.spilled.push(entry);
+        self.head.rare_mut().spilled.push(entry);
     }
 
     #[inline]
     pub(super) fn entries(&self) -> &[Entry] {
-        if self.head.spilled.is_empty() { &self.inline } else { &self.head.spilled }
+        if self.head.rare().spilled.is_empty() { &self.inline } else { &self.head.rare().spilled }
     }
 
     /// Events and faults for what was just added, with no lock held any more.
@@ -320,7 +320,7 @@ impl Selector {
     #[inline]
     pub(super) fn route_of<'a>(&'a self, address: &'a Arc<Address>, entry: &Entry) -> RouteRef<'a> {
         let proxy = self.proxy_at(entry.proxy, address);
-        let aux = usize::from(entry.aux).checked_sub(1).and_then(|at| self.head.aux.get(at));
+        let aux = usize::from(entry.aux).checked_sub(1).and_then(|at| self.head.rare().aux.get(at));
         show(address, entry, proxy, aux, self.head.id)
     }
 
@@ -460,7 +460,9 @@ impl Selector {
                 },
                 _ => 0,
             };
-            if let Some(aux) = usize::from(entry.aux).checked_sub(1).and_then(|at| self.head.aux.get(at)) {
+            if let Some(aux) =
+                usize::from(entry.aux).checked_sub(1).and_then(|at| self.head.rare().aux.get(at))
+            {
                 into.head.aux.push(Aux { target: aux.target, service: aux.service.clone() });
                 entry.aux = u16::try_from(into.head.aux.len()).unwrap_or(0);
             }

@@ -11,8 +11,12 @@ impl Selector {
         if null {
             return Some(Step::Failed(Error::new(Status::E_NULL, "a null proxy in the list")));
         }
-        self.head.odd_name.clear();
-        self.head.targets.clear();
+        if let Some(rare) = &mut self.head.rare {
+            rare.odd_name.clear();
+        }
+        if let Some(rare) = &mut self.head.rare {
+            rare.targets.clear();
+        }
         let address = cx.address;
         let Some(proxy) = self.proxy_at(self.head.current, address).cloned() else {
             return self.literal_or_ask_okhttp(
@@ -39,7 +43,7 @@ impl Selector {
             None => proxy.host().literal(),
         };
         if proxy.resolved().is_some() {
-            self.head.odd_name = format!("{text}\0");
+            self.head.rare_mut().odd_name = format!("{text}\0");
         }
         self.literal_or_ask_okhttp(cx, Whose::Proxy, literal, &text)
     }
