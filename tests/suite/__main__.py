@@ -106,6 +106,7 @@ PARTS = [
     ("c-panics", c_programs.on_demand),
     ("vectors-c", vectors_c),
     ("examples", package.examples),
+    ("cpp", faces.cpp),
     ("python", faces.python),
     ("allocations", allocations),
     ("memcheck", c_programs.memcheck),
