@@ -18,9 +18,8 @@ static volatile uint64_t sink;
 
 /* --- allocations: counted when linked with --wrap ------------------------------------------------------------------ */
 
-static size_t allocations;
-
 #ifdef COUNT_ALLOCATIONS
+static size_t allocations;
 void *__real_malloc(size_t);
 void *__real_calloc(size_t, size_t);
 void *__real_realloc(void *, size_t);
@@ -338,9 +337,10 @@ int main(int argc, char **argv)
     int i, b;
     set_up();
     if (argc == 4 && !strcmp(argv[1], "--instructions")) {
+        const int count = atoi(argv[3]);
         for (i = 0; i < SUBJECTS; i++)
             if (!strcmp(subjects[i].name, argv[2]))
-                for (b = 0; b < atoi(argv[3]); b++)
+                for (b = 0; b < count; b++)
                     subjects[i].run();
         return 0;
     }

@@ -25,24 +25,34 @@ def instructions(program, name, count):
 def main():
     folder = BUILD / "bench"
     folder.mkdir(parents=True, exist_ok=True)
-    source = ROOT / "benches" / "c" / "bars.c"
     library = prefix() / "lib"
-    shared = compile_c([source], folder / "bars", [f"-L{library}", "-lbyway", f"-Wl,-rpath,{library}", "-lpthread"],
-                       extra=["-O2"])
-    status = show([str(shared)])
-    wraps = ",".join(f"--wrap={name}" for name in ("malloc", "calloc", "realloc", "posix_memalign"))
-    counted = compile_c([source], folder / "allocations", [str(library / "libbyway.a"), f"-Wl,{wraps}", *PRIVATE],
-                        extra=["-O2", "-DCOUNT_ALLOCATIONS", "-Wno-missing-prototypes"])
-    status |= show([str(counted)])
-    if have("valgrind"):
-        print(f"\n{'':36} instructions")
-        for name in re.findall(r'^    \{ "(\w+)"', source.read_text(), re.M):
-            few, many = instructions(shared, name, 1000), instructions(shared, name, 2000)
-            if few and many:
-                print(f"{name:36} {(many - few) / 1000:12.1f}")
-    else:
-        print("# instructions: no valgrind")
+    status = 0
+    for source in sorted((ROOT / "benches" / "c").glob("*.c")):
+        text = source.read_text()
+        program = compile_c([source], folder / source.stem,
+                            [f"-L{library}", "-lbyway", f"-Wl,-rpath,{library}", "-lpthread", "-lm"], extra=["-O2"])
+        print(f"\n{source.stem}")
+        status |= show([str(program)])
+        if "COUNT_ALLOCATIONS" in text:
+            wraps = ",".join(f"--wrap={name}" for name in ("malloc", "calloc", "realloc", "posix_memalign"))
+            counted = compile_c([source], folder / f"{source.stem}-allocations",
+                                [str(library / "libbyway.a"), f"-Wl,{wraps}", *PRIVATE],
+                                extra=["-O2", "-DCOUNT_ALLOCATIONS"])
+            status |= show([str(counted)])
+        if "--instructions" in text:
+            count_instructions(program, text)
     return status
+
+
+def count_instructions(program, text):
+    if not have("valgrind"):
+        print("# instructions: no valgrind")
+        return
+    print(f"\n{'':36} instructions")
+    for name in re.findall(r'^    \{ "(\w+)"', text, re.M):
+        few, many = instructions(program, name, 1000), instructions(program, name, 2000)
+        if few and many:
+            print(f"{name:36} {(many - few) / 1000:12.1f}")
 
 
 if __name__ == "__main__":
