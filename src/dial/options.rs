@@ -68,6 +68,8 @@ pub struct Options {
     pub socket: SocketOptions,
     /// What a refused tunnel means.
     pub tunnel_refusal: TunnelRefusal,
+    /// Try a destination that a Selection lists twice (same hop, proxy kind and target) twice. Default off.
+    pub keep_duplicates: bool,
     /// Queue an [`super::op::Event`] for what happens, for hosts that keep state per descriptor.
     pub events: bool,
     /// Reports as upstream makes them: losers raise a failure, no failed connect enters the database.
@@ -86,6 +88,7 @@ impl Options {
             },
             handshake: Settings::upstream(),
             tunnel_refusal: TunnelRefusal::Next,
+            keep_duplicates: true,
             upstream_reports: true,
             ..Options::default()
         }

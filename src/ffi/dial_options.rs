@@ -43,8 +43,10 @@ pub const BYWAY_DIAL_NO_NODELAY: u32 = 4096;
 pub const BYWAY_DIAL_MPTCP: u32 = 8192;
 /// TCP Fast Open; used only for a single DIRECT route, because with it `connect` succeeds although nobody listens.
 pub const BYWAY_DIAL_FAST_OPEN: u32 = 16384;
+/// Try a destination that a Selection lists twice twice.
+pub const BYWAY_DIAL_KEEP_DUPLICATES: u32 = 32768;
 
-const FLAGS: u32 = 32767;
+const FLAGS: u32 = 65535;
 
 /// At the limit of attempts in flight the oldest is dropped, without blame.
 pub const BYWAY_CAP_DROP_OLDEST: i32 = 0;
@@ -335,6 +337,7 @@ pub(super) fn options_of(given: *const byway_dial_options, compat: Compat) -> Re
     if has(BYWAY_DIAL_NEXT_ON_REFUSAL) {
         options.tunnel_refusal = TunnelRefusal::Next;
     }
+    options.keep_duplicates |= has(BYWAY_DIAL_KEEP_DUPLICATES);
     options.events = has(BYWAY_DIAL_EVENTS);
     Ok((options, given.tag))
 }

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 /// Every way to cut `bytes` in two, the whole, and byte by byte.
 fn splits(bytes: &[u8]) -> Vec<Vec<&[u8]>> {
     let mut all = vec![vec![bytes], bytes.chunks(1).collect()];
-    // Inputs of megabytes are cut at a sample of places: near the ends and every few hundred bytes.
-    let step = (bytes.len() / 600).max(1);
+    // Long inputs are cut at a sample of places.
+    let step = if bytes.len() > 65_536 { bytes.len() / 24 } else { (bytes.len() / 600).max(1) };
     all.extend((1..bytes.len()).step_by(step).map(|at| vec![&bytes[..at], &bytes[at..]]));
     all
 }

@@ -109,6 +109,20 @@ fn when_all_fail_the_error_names_the_first_and_lists_all() {
 }
 
 #[test]
+fn a_destination_that_is_listed_twice_is_tried_once() {
+    let quiet = quiet();
+    let (_kept, bad) = closed_port();
+    let twice = || vec![direct(bad), direct(bad), through(bad, Via::Http, "o.example", 1)];
+    for (keep_duplicates, attempts) in [(false, 2), (true, 3)] {
+        let (mut op, _) = one_selection(twice(), Options { keep_duplicates, ..Options::default() });
+        assert!(op.run(None).is_err());
+        assert_eq!(op.failures().len(), attempts);
+    }
+    drop(_kept);
+    quiet.check();
+}
+
+#[test]
 fn a_slow_proxy_gets_no_direct_connection_beside_it() {
     let quiet = quiet();
     let (hole, (listener, at)) = (black_hole(), listen());

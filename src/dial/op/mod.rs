@@ -548,7 +548,7 @@ impl<S: RouteSource> Operation<S> {
                     self.selections += 1;
                     let selection = self.selections;
                     let first = self.routes.len();
-                    self.routes.extend(batch);
+                    self.take_in(batch);
                     let count = self.routes.len() - first;
                     let candidates = (first..first + count).map(|at| self.candidate(at, selection));
                     let candidates: SmallVec<[Candidate; 8]> = candidates.collect();
@@ -599,6 +599,24 @@ impl<S: RouteSource> Operation<S> {
                         error,
                     });
                 }
+            }
+        }
+    }
+
+    /// Takes the routes of a Selection, each destination once.
+    fn take_in(&mut self, batch: Batch<S::Route>) {
+        if self.options.keep_duplicates || batch.len() < 2 {
+            return self.routes.extend(batch);
+        }
+        let first = self.routes.len();
+        for route in batch {
+            let leg = self.source.leg(&route);
+            let known = self.routes.iter().skip(first).map(|known| self.source.leg(known));
+            let same = |other: Leg<'_>| {
+                (other.hop, other.via, other.port) == (leg.hop, leg.via, leg.port) && other.host == leg.host
+            };
+            if !known.into_iter().any(same) {
+                self.routes.push(route);
             }
         }
     }

@@ -120,7 +120,7 @@ static void fault_of(byway_error *err, char *out, size_t size)
  * each further one. */
 static enum outcome each_cut(size_t len, enum outcome (*each)(size_t first, size_t rest, void *data), void *data)
 {
-    size_t cut, step = len / 600 + 1;
+    size_t cut, step = len > 65536 ? len / 24 : len / 600 + 1;
     enum outcome outcome = each(len, 1, data);
     if (outcome == PASS)
         outcome = each(1, 1, data);
