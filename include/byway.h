@@ -396,6 +396,11 @@
 #define BYWAY_DIAL_FAST_OPEN 16384
 
 /**
+ * Try a destination that a Selection lists twice twice.
+ */
+#define BYWAY_DIAL_KEEP_DUPLICATES 32768
+
+/**
  * At the limit of attempts in flight the oldest is dropped, without blame.
  */
 #define BYWAY_CAP_DROP_OLDEST 0
