@@ -368,6 +368,7 @@ impl Shared {
         for slot in &state.slots {
             let mut rule = None;
             let body = match &slot.body {
+                SlotBody::Foreign(router) if router.is_idle(&state.invokers) => continue,
                 SlotBody::Foreign(router) => StageBody::Foreign(Arc::clone(router)),
                 SlotBody::Program(program) => StageBody::Program(compile(program, state, compiled)),
                 SlotBody::Rule { key, otherwise } => {
@@ -423,11 +424,15 @@ impl Shared {
 fn wanted_by(slots: &[RouterSlot], invokers: &Invokers) -> Vec<Arc<str>> {
     let mut keys: Vec<Arc<str>> = Vec::new();
     for slot in slots {
-        if let SlotBody::Rule { key, .. } = &slot.body
-            && let Some(key) = key.resolve(invokers)
-            && !keys.contains(&key)
-        {
-            keys.push(key);
+        let of_slot = match &slot.body {
+            SlotBody::Rule { key, .. } => key.resolve(invokers).into_iter().collect(),
+            SlotBody::Foreign(router) => router.keys(invokers),
+            SlotBody::Program(_) => Vec::new(),
+        };
+        for key in of_slot {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
         }
     }
     keys

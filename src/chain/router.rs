@@ -17,6 +17,19 @@ use crate::error::Result;
 pub trait Router: Send + Sync {
     /// Decides which rows stay. An error fails the route call.
     fn route(&self, request: &mut Request<'_>) -> Result<Verdict>;
+
+    /// Keys of the rules it follows, for this list. A change of one makes the chain look at it anew.
+    fn keys(&self, invokers: &Invokers) -> Vec<Arc<str>> {
+        let _ = invokers;
+        Vec::new()
+    }
+
+    /// True when it would pass every call over this list, because none of its rules is in force: the chain leaves it
+    /// out until one of its keys changes.
+    fn is_idle(&self, invokers: &Invokers) -> bool {
+        let _ = invokers;
+        false
+    }
 }
 
 /// What a [`Router`] decided.

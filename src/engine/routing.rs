@@ -9,6 +9,7 @@ use crate::chain::store::RuleStore;
 use crate::chain::url::Url;
 use crate::error::{Error, Result, Status};
 use crate::rules::dialect::Dialect;
+use crate::rules::mesh::router::MeshRouter;
 use crate::rules::routers;
 use crate::source::bind::Owners;
 use parking_lot::Mutex;
@@ -22,6 +23,9 @@ pub struct Routing {
     stats: Arc<CallStats>,
     pub(super) owners: Arc<Owners>,
     named: Mutex<Vec<Named>>,
+    /// Threads of script rules; none until a script runs.
+    #[cfg(feature = "script")]
+    scripts: crate::script::Pool,
 }
 
 /// A host router known by name to every chain made from now on.
@@ -40,6 +44,8 @@ impl Routing {
             stats: CallStats::new(),
             owners: Arc::default(),
             named: Mutex::default(),
+            #[cfg(feature = "script")]
+            scripts: crate::script::Pool::default(),
         }
     }
 
@@ -132,6 +138,13 @@ impl Engine {
         let routing = self.routing();
         let dialect = wish.dialect.unwrap_or(routing.dialect);
         let mut built_in = routers::built_in(dialect, &consumer)?;
+        // Routers that are no programs; idle, and left out of the way, until one of their rules is in force.
+        built_in.extend(MeshRouter::slot(Arc::clone(&routing.rules), dialect));
+        #[cfg(feature = "script")]
+        {
+            let pool = routing.scripts.clone();
+            built_in.extend(crate::rules::script::slot(Arc::clone(&routing.rules), dialect, pool, None));
+        }
         built_in.extend(routing.named());
         let table = dialect.table();
         let mut options = ChainOptions::new(consumer, built_in.clone());

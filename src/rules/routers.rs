@@ -13,7 +13,12 @@ use std::sync::Arc;
 
 /// The rule languages of this room, for a rule store.
 pub fn languages() -> Vec<Arc<dyn Language>> {
-    RuleKind::ALL.into_iter().map(|kind| Arc::new(kind) as Arc<dyn Language>).collect()
+    let mut languages: Vec<Arc<dyn Language>> =
+        RuleKind::ALL.into_iter().map(|kind| Arc::new(kind) as Arc<dyn Language>).collect();
+    languages.push(Arc::new(super::mesh::MeshLanguage));
+    #[cfg(feature = "script")]
+    languages.push(Arc::new(super::script::ScriptLanguage::default()));
+    languages
 }
 
 impl Language for RuleKind {

@@ -4,6 +4,7 @@
 use super::matchers::Asked;
 use super::route::Compiled;
 use super::{MeshRules, SUFFIX};
+use crate::chain::program::Column;
 use crate::chain::router::{Request, Router, RouterSlot, SlotBody, Verdict};
 use crate::chain::snapshot::Invokers;
 use crate::chain::store::{RuleStore, Subscriber};
@@ -108,6 +109,22 @@ impl Subscriber for MeshRouter {
 }
 
 impl Router for MeshRouter {
+    fn keys(&self, invokers: &Invokers) -> Vec<Arc<str>> {
+        let usual = |name: &&str| !name.is_empty() && *name != "unknown";
+        invokers
+            .distinct(&Column::Application)
+            .filter(usual)
+            .map(|name| format!("{name}{SUFFIX}").into())
+            .collect()
+    }
+
+    fn is_idle(&self, invokers: &Invokers) -> bool {
+        let in_force = |key: &Arc<str>| {
+            self.store.active(key, self.dialect as u8).is_some_and(|(rule, _)| rule.in_force())
+        };
+        !self.keys(invokers).iter().any(in_force)
+    }
+
     fn route(&self, request: &mut Request<'_>) -> Result<Verdict> {
         let kept = self.compiled(request.invokers);
         if kept.compiled.is_empty() {

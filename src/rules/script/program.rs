@@ -8,7 +8,9 @@ use crate::chain::url::Url;
 use crate::error::{Error, Result, Source, Status};
 use crate::runtime::clock::Clock;
 use crate::script::rquickjs::function::Func;
-use crate::script::rquickjs::{Ctx, Function, Object, Persistent, Result as JsResult, Value};
+use crate::script::rquickjs::{
+    Ctx, Function, Object, Persistent, Result as JsResult, String as JsString, Value,
+};
 use crate::script::{Limits, Pool, Sandbox, Script, Trap, Zone, next_id};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -244,7 +246,7 @@ impl Script for Program {
 /// `null` for what is not there.
 fn or_null<'js>(ctx: Ctx<'js>, text: Option<String>) -> JsResult<Value<'js>> {
     match text {
-        Some(text) => Ok(crate::script::rquickjs::String::from_str(ctx, &text)?.into_value()),
+        Some(text) => Ok(JsString::from_str(ctx, &text)?.into_value()),
         None => Ok(Value::new_null(ctx)),
     }
 }

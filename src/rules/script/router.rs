@@ -4,6 +4,7 @@ use super::program::{Call, Program};
 use super::{NAME, SUFFIX, ScriptRule, check_language};
 use crate::chain::program;
 use crate::chain::router::{Request, Router, RouterSlot, SlotBody, SlotKey, Verdict};
+use crate::chain::snapshot::Invokers;
 use crate::chain::store::{Language, RuleState, RuleStore, Subscriber};
 use crate::chain::url::Url;
 use crate::error::{Error, Result, Status};
@@ -20,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A rule with its program.
 #[derive(Debug)]
-pub struct Compiled {
+pub(super) struct Compiled {
     rule: ScriptRule,
     program: Option<Arc<Program>>,
 }
@@ -222,6 +223,20 @@ impl Subscriber for ScriptRouter {
 }
 
 impl Router for ScriptRouter {
+    fn keys(&self, invokers: &Invokers) -> Vec<Arc<str>> {
+        match &self.origin {
+            Origin::Own(_) => Vec::new(),
+            Origin::Rule { key, .. } => key.resolve(invokers).into_iter().collect(),
+        }
+    }
+
+    fn is_idle(&self, invokers: &Invokers) -> bool {
+        let Origin::Rule { store, dialect, .. } = &self.origin else { return false };
+        let in_force =
+            |key: &Arc<str>| store.active(key, *dialect as u8).is_some_and(|(rule, _)| rule.in_force());
+        !self.keys(invokers).iter().any(in_force)
+    }
+
     fn route(&self, request: &mut Request<'_>) -> Result<Verdict> {
         let Some(program) = self.program(request) else {
             if request.explaining {
