@@ -110,12 +110,14 @@ impl Subscriber for MeshRouter {
 
 impl Router for MeshRouter {
     fn keys(&self, invokers: &Invokers) -> Vec<Arc<str>> {
-        let usual = |name: &&str| !name.is_empty() && *name != "unknown";
-        invokers
-            .distinct(&Column::Application)
-            .filter(usual)
-            .map(|name| format!("{name}{SUFFIX}").into())
-            .collect()
+        let mut names: Vec<String> = Vec::new();
+        for row in 0..invokers.len() {
+            let Some(name) = invokers.column(row, &Column::Application) else { continue };
+            if !name.is_empty() && name != "unknown" && !names.iter().any(|known| *known == *name) {
+                names.push(name.into_owned());
+            }
+        }
+        names.into_iter().map(|name| format!("{name}{SUFFIX}").into()).collect()
     }
 
     fn is_idle(&self, invokers: &Invokers) -> bool {
