@@ -591,6 +591,18 @@
 #define BYWAY_EVENT_ROUTE_FILTERED 9
 
 /**
+ * A rule was set or removed, or its text refused (`error`); `subject` is its key. Comes through the engine's queue, only
+ * the newest of a key.
+ */
+#define BYWAY_EVENT_RULE 32
+
+/**
+ * A chain wants other rules than before, see `byway_chain_keys`; `subject` is its consumer URL. Comes through the
+ * engine's queue.
+ */
+#define BYWAY_EVENT_CHAIN_KEYS 33
+
+/**
  * An input or output error of no special kind.
  */
 #define BYWAY_FAILURE_IO 0
@@ -1347,6 +1359,23 @@ typedef struct byway_engine_options {
      * Judges the addresses of proxies. NULL lets all through. Retained.
      */
     const struct byway_filter *proxy_filter;
+    /**
+     * First argument of the three functions below. They are called on any thread at any time until a shutdown has
+     * ended with `BYWAY_OK`, must be quick and must not call byway.
+     */
+    void *source_data;
+    /**
+     * Nanoseconds since a fixed moment, never going back. NULL: the system's monotonic clock.
+     */
+    uint64_t (*monotonic_ns)(void *source_data);
+    /**
+     * Milliseconds since 1970-01-01 UTC. NULL: the system's clock.
+     */
+    int64_t (*wall_ms)(void *source_data);
+    /**
+     * 64 uniformly distributed bits, for every random draw; `seed` is not used then. NULL: byway's own generator.
+     */
+    uint64_t (*random)(void *source_data);
 } byway_engine_options;
 
 /**
@@ -2012,7 +2041,8 @@ typedef struct byway_listener_callbacks {
      */
     uint64_t mask;
     /**
-     * One event, on the thread that drives the operation, with no lock held.
+     * One event, on the thread that drives the operation (rules and chains: on the one that polls the queue), with no
+     * lock held.
      */
     void (*on_event)(void *user_data, const struct byway_event *event);
 } byway_listener_callbacks;
@@ -5462,7 +5492,8 @@ byway_status byway_chain_bind_status(struct byway_chain *self,
       /* commit_failures */ BYWAY_COMMIT_ALWAYS, /* dialect */ BYWAY_DIALECT_BYWAY, \
       /* routing_flags */ 0, \
       /* on_proxy_selector_error */ BYWAY_ON_PROXY_SELECTOR_ERROR_FAIL, /* dns_cache_ms */ 0, \
-      /* target_filter */ NULL, /* proxy_filter */ NULL }
+      /* target_filter */ NULL, /* proxy_filter */ NULL, \
+      /* source_data */ NULL, /* monotonic_ns */ NULL, /* wall_ms */ NULL, /* random */ NULL }
 #define BYWAY_ADDRESS_OPTIONS_INIT \
     { sizeof(byway_address_options), /* scheme */ { NULL, 0 }, /* host */ { NULL, 0 }, /* port */ 0, \
       /* flags */ 0, /* proxy */ NULL, /* proxy_selector */ NULL, /* dns */ NULL, /* protocols */ NULL, \

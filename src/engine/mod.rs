@@ -58,6 +58,8 @@ const CLOSED: u8 = 2;
 /// See the module.
 pub struct Engine {
     id: u64,
+    /// For what outlives a call and must not keep the engine.
+    own: Weak<Engine>,
     options: EngineOptions,
     database: RouteDatabase,
     routing: routing::Routing,
@@ -77,7 +79,8 @@ impl Engine {
         static IDS: AtomicU64 = AtomicU64::new(1);
         let id = IDS.fetch_add(1, Ordering::Relaxed);
         options.queue.add_user(id);
-        Arc::new(Engine {
+        let engine = Arc::new_cyclic(|own| Engine {
+            own: own.clone(),
             id,
             database: RouteDatabase::new(options.database),
             routing: routing::Routing::new(options.dialect),
@@ -89,7 +92,9 @@ impl Engine {
             sources: bound::Sources::default(),
             next_id: AtomicU64::new(1),
             handle: AtomicUsize::new(0),
-        })
+        });
+        engine.tell_of_rules();
+        engine
     }
 
     /// Unique in this process.

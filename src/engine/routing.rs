@@ -1,6 +1,7 @@
 //! The second half inside an engine: rules by key, host routers by name, counters of picks, and the making of chains.
 
 use super::Engine;
+use super::routes::listen::{Notice, NoticeKind};
 use crate::chain::chain::{Chain, ChainOptions, RouterStatus};
 use crate::chain::pick::CallStats;
 use crate::chain::picking::PickOptions;
@@ -14,6 +15,7 @@ use crate::rules::routers;
 use crate::source::bind::Owners;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
 
 /// What an engine keeps for its chains.
@@ -129,6 +131,32 @@ struct Slots {
 }
 
 impl Engine {
+    /// Has listeners told when a rule is set, refused or removed.
+    pub(super) fn tell_of_rules(&self) {
+        let engine = self.own.clone();
+        self.routing().rules().observe(move |event| {
+            if let Some(engine) = engine.upgrade() {
+                engine.announce(NoticeKind::Rule, &event.key, event.error.clone());
+            }
+        });
+    }
+
+    /// Tells listeners through the queue; a notice about the same subject that still waits there is replaced.
+    fn announce(&self, kind: NoticeKind, subject: &Arc<str>, error: Option<Error>) {
+        if !self.listeners().wants(kind) {
+            return;
+        }
+        let mut hasher = DefaultHasher::new();
+        (self.id(), kind as i32, &**subject).hash(&mut hasher);
+        let (engine, notice) = (self.own.clone(), Notice { kind, subject: Arc::clone(subject), error });
+        let job = move || {
+            if let Some(engine) = engine.upgrade() {
+                engine.listeners().notify(&notice);
+            }
+        };
+        self.queue().post_latest(hasher.finish() | 1, Box::new(job));
+    }
+
     /// A chain for a consumer, with the dialect's built-in routers and the engine's named ones, without providers.
     ///
     /// # Errors
@@ -156,7 +184,13 @@ impl Engine {
             clock: self.clock().clone(),
             quirks: table.pick,
         };
+        let (engine, subject): (_, Arc<str>) = (self.own.clone(), options.consumer.text().into());
         let chain = Chain::new(options, Arc::clone(&routing.rules), Arc::clone(&self.options().random));
+        chain.observe_keys(move |_| {
+            if let Some(engine) = engine.upgrade() {
+                engine.announce(NoticeKind::ChainKeys, &subject, None);
+            }
+        });
         let slots = Mutex::new(Slots { built_in, ..Slots::default() });
         Ok(RoutingChain { chain, dialect, slots, owners: Arc::clone(&routing.owners) })
     }

@@ -15,9 +15,10 @@ use crate::net::Settings;
 use crate::net::compat::Compat;
 use crate::net::database::{Commit, Policy};
 use crate::net::order::Order;
-use crate::runtime::clock::Clock;
+use crate::runtime::clock::{Clock, TimeSource};
 use crate::runtime::queue::{Queue, QueueOptions};
-use crate::runtime::random::RandomSource;
+use crate::runtime::random::{HostRandom, RandomSource};
+use core::ffi::c_void;
 use core::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -106,9 +107,18 @@ pub struct byway_engine_options {
     pub target_filter: *const byway_filter,
     /// Judges the addresses of proxies. NULL lets all through. Retained.
     pub proxy_filter: *const byway_filter,
+    /// First argument of the three functions below. They are called on any thread at any time until a shutdown has
+    /// ended with `BYWAY_OK`, must be quick and must not call byway.
+    pub source_data: *mut c_void,
+    /// Nanoseconds since a fixed moment, never going back. NULL: the system's monotonic clock.
+    pub monotonic_ns: Option<unsafe extern "C-unwind" fn(source_data: *mut c_void) -> u64>,
+    /// Milliseconds since 1970-01-01 UTC. NULL: the system's clock.
+    pub wall_ms: Option<unsafe extern "C-unwind" fn(source_data: *mut c_void) -> i64>,
+    /// 64 uniformly distributed bits, for every random draw; `seed` is not used then. NULL: byway's own generator.
+    pub random: Option<unsafe extern "C-unwind" fn(source_data: *mut c_void) -> u64>,
 }
 
-// SAFETY: repr(C), size first, plain numbers and a pointer.
+// SAFETY: repr(C), size first, plain numbers, pointers, and functions whose NULL is `None`.
 unsafe impl Versioned for byway_engine_options {
     const FIRST_SIZE: usize = 96;
     const INIT: Self = byway_engine_options {
@@ -128,6 +138,10 @@ unsafe impl Versioned for byway_engine_options {
         dns_cache_ms: 0,
         target_filter: core::ptr::null(),
         proxy_filter: core::ptr::null(),
+        source_data: core::ptr::null_mut(),
+        monotonic_ns: None,
+        wall_ms: None,
+        random: None,
     };
 }
 
@@ -148,6 +162,10 @@ pub(super) const LAYOUTS: &[Layout] = &[layout!(byway_engine_options {
     dns_cache_ms,
     target_filter,
     proxy_filter,
+    source_data,
+    monotonic_ns,
+    wall_ms,
+    random,
 })];
 
 /// Sets every option to its default.
@@ -203,8 +221,12 @@ fn engine_options(options: &byway_engine_options) -> Result<EngineOptions, Fail>
     };
     Ok(EngineOptions {
         queue,
-        clock: Clock::system(),
+        clock: match (options.monotonic_ns, options.wall_ms) {
+            (None, None) => Clock::system(),
+            _ => Clock::from_source(Arc::new(HostSource::of(options))),
+        },
         random: Arc::new(match options.seed {
+            _ if options.random.is_some() => RandomSource::host(Arc::new(HostSource::of(options))),
             0 => RandomSource::from_system(),
             seed => RandomSource::seeded(seed),
         }),
@@ -228,6 +250,52 @@ fn engine_options(options: &byway_engine_options) -> Result<EngineOptions, Fail>
         },
         callbacks_any_thread: options.flags & BYWAY_CALLBACKS_ANY_THREAD != 0,
     })
+}
+
+/// The host's own clocks and generator.
+struct HostSource {
+    data: *mut c_void,
+    monotonic_ns: Option<unsafe extern "C-unwind" fn(*mut c_void) -> u64>,
+    wall_ms: Option<unsafe extern "C-unwind" fn(*mut c_void) -> i64>,
+    random: Option<unsafe extern "C-unwind" fn(*mut c_void) -> u64>,
+    system: Clock,
+}
+
+// SAFETY: the host promises that the functions may be called on any thread (`source_data`); byway never looks behind
+// the pointer.
+unsafe impl Send for HostSource {}
+// SAFETY: as above.
+unsafe impl Sync for HostSource {}
+
+impl HostSource {
+    fn of(options: &byway_engine_options) -> HostSource {
+        HostSource {
+            data: options.source_data,
+            monotonic_ns: options.monotonic_ns,
+            wall_ms: options.wall_ms,
+            random: options.random,
+            system: Clock::system(),
+        }
+    }
+}
+
+impl TimeSource for HostSource {
+    fn monotonic_ns(&self) -> u64 {
+        // SAFETY: the host gave this function for this pointer.
+        self.monotonic_ns.map_or_else(|| self.system.monotonic_ns(), |ask| unsafe { ask(self.data) })
+    }
+
+    fn wall_ms(&self) -> i64 {
+        // SAFETY: as above.
+        self.wall_ms.map_or_else(|| self.system.wall_ms(), |ask| unsafe { ask(self.data) })
+    }
+}
+
+impl HostRandom for HostSource {
+    fn next_u64(&self) -> u64 {
+        // SAFETY: as above.
+        self.random.map_or(0, |ask| unsafe { ask(self.data) })
+    }
 }
 
 /// How routes are selected.

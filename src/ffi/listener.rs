@@ -12,7 +12,7 @@ use super::proxy::{self, byway_proxy};
 use super::route::{self, byway_route};
 use super::status::byway_status;
 use crate::engine::Engine;
-use crate::engine::routes::listen::Listener;
+use crate::engine::routes::listen::{Listener, Notice};
 use crate::error::Status;
 use crate::net::{Event, Listed};
 use core::ffi::c_void;
@@ -65,6 +65,12 @@ pub const BYWAY_EVENT_CONNECT_CANCELED: i32 = 7;
 pub const BYWAY_EVENT_ROUTE_POSTPONED: i32 = 8;
 /// The address filter refuses a route; `route`.
 pub const BYWAY_EVENT_ROUTE_FILTERED: i32 = 9;
+/// A rule was set or removed, or its text refused (`error`); `subject` is its key. Comes through the engine's queue, only
+/// the newest of a key.
+pub const BYWAY_EVENT_RULE: i32 = 32;
+/// A chain wants other rules than before, see `byway_chain_keys`; `subject` is its consumer URL. Comes through the
+/// engine's queue.
+pub const BYWAY_EVENT_CHAIN_KEYS: i32 = 33;
 
 /// One event. What does not belong to its kind is empty. Everything is borrowed until the callback returns;
 /// `byway_route_retain` keeps the route.
@@ -111,7 +117,8 @@ pub struct byway_listener_callbacks {
     pub destroy: callbacks::byway_destroy,
     /// Bits `1 << BYWAY_EVENT_*` of the kinds to be told of. Nothing is built for others.
     pub mask: u64,
-    /// One event, on the thread that drives the operation, with no lock held.
+    /// One event, on the thread that drives the operation (rules and chains: on the one that polls the queue), with no
+    /// lock held.
     pub on_event: Option<unsafe extern "C-unwind" fn(user_data: *mut c_void, event: *const byway_event)>,
 }
 
@@ -157,6 +164,31 @@ struct HostSet {
 impl Listener for HostSet {
     fn mask(&self) -> u64 {
         self.set.raw().mask
+    }
+
+    fn notice(&self, notice: &Notice) {
+        let (Some(on_event), Some(engine)) = (self.set.raw().on_event, self.engine.upgrade()) else { return };
+        let subject = format!("{}\0", notice.subject);
+        let error =
+            notice.error.as_ref().map_or(core::ptr::null_mut(), |error| error::hand_out(error.clone()));
+        let record = byway_event {
+            struct_size: size_of::<byway_event>(),
+            tag: 0,
+            selector_id: 0,
+            time_ns: engine.clock().monotonic_ns(),
+            kind: notice.kind as i32,
+            status: notice.error.as_ref().map_or(0, |error| error.status().0),
+            subject: byway_str { data: subject.as_ptr().cast(), len: subject.len() - 1 },
+            route: core::ptr::null(),
+            proxies: core::ptr::null(),
+            proxies_len: 0,
+            ips: core::ptr::null(),
+            ips_len: 0,
+            error,
+        };
+        // SAFETY: the host gave this function for this pointer; the record and what it shows live until it returns.
+        let _ = engine.host_call(0, || unsafe { on_event(self.set.user_data(), &raw const record) });
+        handle::free(error);
     }
 
     fn event(&self, event: &Event<'_>, tag: u64) {

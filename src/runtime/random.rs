@@ -34,7 +34,12 @@ pub trait Draw {
             // Only here can a value be over-represented: the first `2^64 mod bound` products of each value are one
             // too many.
             let surplus = bound.wrapping_neg() % bound;
-            while (wide as u64) < surplus {
+            // A host's generator that repeats itself must not hang its caller; one that does not is never rejected
+            // so often.
+            for _ in 0..MOST_REJECTED {
+                if (wide as u64) >= surplus {
+                    break;
+                }
                 wide = u128::from(self.next_u64()) * u128::from(bound);
             }
         }
@@ -188,6 +193,9 @@ impl fmt::Debug for SharedStream {
     }
 }
 
+/// A draw is rejected with a probability below one half.
+const MOST_REJECTED: usize = 128;
+
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// SplitMix64's output function (Steele, Lea, Flood 2014, variant 13).
@@ -239,6 +247,19 @@ mod tests {
         assert_eq!(script(&[0, 2, 1]).below((1 << 63) + 1), 0);
         assert_eq!((script(&[]).below(1), script(&[]).below(0), script(&[]).index(1)), (0, 0, 0));
         assert!(script(&[]).chance(5, 5));
+    }
+
+    #[test]
+    fn a_generator_that_repeats_itself_hangs_nobody() {
+        struct Stuck(u64);
+        impl Draw for Stuck {
+            fn next_u64(&mut self) -> u64 {
+                self.0
+            }
+        }
+        for number in [0, 1 << 63, u64::MAX] {
+            assert!(Stuck(number).below(110) < 110);
+        }
     }
 
     #[test]

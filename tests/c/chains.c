@@ -192,6 +192,124 @@ static void rules(void)
     byway_invokers_release(list);
 }
 
+static char heard[512];
+
+static void on_event(void *user_data, const byway_event *event)
+{
+    (void)user_data;
+    snprintf(heard + strlen(heard), sizeof heard - strlen(heard), "[%d %s %s %u]", event->kind, event->subject.data,
+             byway_status_name(event->status), event->error ? byway_error_line(event->error) : 0);
+}
+
+static void poll_queue(void)
+{
+    byway_queue *queue = byway_engine_queue(engine);
+    size_t n = 0;
+    heard[0] = 0;
+    NEED(byway_queue_poll(queue, 0, NULL, 0, 0, &n, NULL) < 0 ? BYWAY_E_STATE : BYWAY_OK);
+    byway_queue_release(queue);
+}
+
+static void events(void)
+{
+    static const char good[] = "conditions: ['=> address=*:20881']", bad[] = "conditions: ['=>=>']";
+    byway_listener_callbacks set = BYWAY_LISTENER_CALLBACKS_INIT;
+    byway_listener *listener = NULL;
+    byway_invokers *list = list_of_three(), *other = NULL;
+    byway_chain *chain;
+    const byway_str url = STR("dubbo://10.0.0.7:20880/HelloService?remote.application=bank");
+    set.mask = (uint64_t)1 << BYWAY_EVENT_RULE | (uint64_t)1 << BYWAY_EVENT_CHAIN_KEYS;
+    set.on_event = on_event;
+    heard[0] = 0;
+    NEED(byway_engine_add_listener(engine, &set, &listener, NULL));
+    NEED(byway_engine_set_rule(engine, TEXT("EventService::.condition-router"), TEXT(good), NULL));
+    OK(heard[0] == 0, "events of rules wait in the queue");
+    poll_queue();
+    OK(!strcmp(heard, "[32 EventService::.condition-router BYWAY_OK 0]"), "and come with its poll: %s", heard);
+    NEED(byway_engine_remove_rule(engine, TEXT("EventService::.condition-router"), NULL));
+    STATUS(byway_engine_set_rule(engine, TEXT("EventService::.condition-router"), TEXT(bad), NULL), BYWAY_E_RULE,
+           "a broken rule");
+    poll_queue();
+    OK(!strcmp(heard, "[32 EventService::.condition-router BYWAY_E_RULE 1]"), "the newest of a key wins: %s", heard);
+    NEED(byway_engine_remove_rule(engine, TEXT("EventService::.condition-router"), NULL));
+    chain = chain_over(list, "consumer://10.0.0.9/EventService?application=web");
+    poll_queue();
+    NEED(byway_invokers_new(engine, &url, NULL, 1, 0, NULL, &other, NULL));
+    NEED(byway_chain_set_invokers(chain, other, NULL, NULL));
+    poll_queue();
+    OK(!strcmp(heard, "[33 consumer://10.0.0.9/EventService?application=web BYWAY_OK 0]"),
+       "another provider application means other keys: %s", heard);
+    byway_listener_release(listener);
+    NEED(byway_chain_set_invokers(chain, list, NULL, NULL));
+    poll_queue();
+    OK(heard[0] == 0, "nobody listens any more");
+    byway_chain_release(chain);
+    byway_invokers_release(other);
+    byway_invokers_release(list);
+}
+
+static uint64_t host_now_ns = 3600000000000ull;
+static int draws;
+
+static uint64_t host_monotonic(void *data)
+{
+    return data == &host_now_ns ? host_now_ns : 0;
+}
+
+static int64_t host_wall(void *data)
+{
+    (void)data;
+    return 1800000000000ll;
+}
+
+static uint64_t host_random(void *data)
+{
+    (void)data;
+    draws++;
+    return UINT64_MAX / 2;
+}
+
+/* Clocks and draws of the host: a provider that started a minute ago weighs a tenth, and every draw is asked for. */
+static void host_sources(void)
+{
+    byway_engine_options options = BYWAY_ENGINE_OPTIONS_INIT;
+    byway_engine *before = engine;
+    byway_invokers *list = NULL;
+    byway_chain *chain;
+    byway_invocation *call = call_of("hello");
+    byway_picked picked;
+    const byway_str warm[] = {
+        STR("dubbo://10.0.0.1:20880/HelloService?timestamp=1799999940000"),
+        STR("dubbo://10.0.0.2:20880/HelloService?timestamp=1700000000000"),
+    };
+    char seen[12] = { 0 };
+    int i;
+    options.source_data = &host_now_ns;
+    options.monotonic_ns = host_monotonic;
+    options.wall_ms = host_wall;
+    options.random = host_random;
+    NEED(byway_engine_new(&options, &engine, NULL));
+    NEED(byway_invokers_new(engine, warm, NULL, 2, 0, NULL, &list, NULL));
+    chain = chain_over(list, "consumer://10.0.0.9/HelloService?application=web");
+    NEED(byway_chain_pick(chain, call, NULL, &picked, NULL));
+    OK(picked.row == 1 && draws == 1, "the middle of 10 + 100 is the warm one; %d draws", draws);
+    {
+        byway_pick_options wish = BYWAY_PICK_OPTIONS_INIT;
+        wish.balance = BYWAY_BALANCE_ROUND_ROBIN;
+        for (i = 0; i < 11; i++) {
+            NEED(byway_chain_pick(chain, call, &wish, &picked, NULL));
+            seen[i] = (char)('a' + picked.row);
+        }
+        OK(!strcmp(seen, "bbbbbabbbbb"), "one of eleven turns is the cold one's: %s", seen);
+    }
+    byway_chain_release(chain);
+    byway_invokers_release(list);
+    byway_invocation_free(call);
+    NEED(byway_engine_shutdown(engine, 1000, NULL));
+    byway_engine_release(engine);
+    engine = before;
+}
+
 static void explanations(void)
 {
     static const char rule[] = "configVersion: v3.0\nforce: true\nconditions: ['method=hello => address=*:20880']\n";
@@ -587,6 +705,8 @@ int main(void)
     NEED(byway_engine_new(&options, &engine, NULL));
     lists();
     rules();
+    events();
+    host_sources();
     explanations();
     static_rules();
     calls();

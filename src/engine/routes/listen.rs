@@ -1,5 +1,6 @@
 //! Who hears of events.
 
+use crate::error::Error;
 use crate::net::{Event, EventSink};
 use arc_swap::ArcSwap;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +12,35 @@ pub trait Listener: Send + Sync {
     fn mask(&self) -> u64;
     /// One event.
     fn event(&self, event: &Event<'_>, tag: u64);
+    /// Something that is not part of an operation has changed.
+    fn notice(&self, notice: &Notice);
+}
+
+/// A change of state that is told through the queue.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// What has changed.
+    pub kind: NoticeKind,
+    /// The rule's key, or the chain's consumer URL.
+    pub subject: Arc<str>,
+    /// Why a rule text was refused.
+    pub error: Option<Error>,
+}
+
+/// Kinds of notices. Numbers are part of the C ABI and lie behind those of [`crate::net::EventKind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum NoticeKind {
+    /// A rule was set, refused or removed.
+    Rule = 32,
+    /// A chain wants other rules than before.
+    ChainKeys = 33,
+}
+
+impl NoticeKind {
+    fn bit(self) -> u64 {
+        1 << self as i32
+    }
 }
 
 /// All listeners of an engine. Changing the list is rare, reading it is not.
@@ -35,6 +65,19 @@ impl Listeners {
     /// Takes one away; a call that is running ends first as it likes.
     pub fn remove(&self, id: u64) {
         self.change(|list| list.retain(|(own, _)| *own != id));
+    }
+
+    /// Tells a notice, on the calling thread.
+    pub fn notify(&self, notice: &Notice) {
+        let list = self.list.load_full();
+        for (_, listener) in list.iter().filter(|(_, listener)| listener.mask() & notice.kind.bit() != 0) {
+            listener.notice(notice);
+        }
+    }
+
+    /// Whether somebody wants such notices.
+    pub fn wants(&self, kind: NoticeKind) -> bool {
+        self.mask() & kind.bit() != 0
     }
 
     fn change(&self, change: impl Fn(&mut Vec<(u64, Arc<dyn Listener>)>)) {

@@ -4,6 +4,9 @@
 
 #include "conform.h"
 
+/* Monotonic time of every world, in nanoseconds. Stands still until it is moved. */
+extern uint64_t world_now_ns;
+
 /* One case's world; everything is ended by world_close. Tags are rows + 1. */
 struct world {
     byway_engine *engine;
@@ -43,7 +46,7 @@ int dialect_named(const char *name);
 int dialect_of(const cJSON *one);
 
 /* PASS when both are the same JSON. Takes `got`. */
-enum outcome same(cJSON *got, const cJSON *want, const char *what);
+enum outcome same_json(cJSON *got, const cJSON *want, const char *what);
 
 /* The answer the default dialect gives where a case says that upstream is wrong; NULL when it does not say. */
 const cJSON *sane_of(const cJSON *one);

@@ -89,7 +89,7 @@ static enum outcome string_as(const cJSON *one, int dialect, const cJSON *expect
                 cJSON_ArrayForEach(other, get(one, "expect_by_impl")) if (cJSON_Compare(rows, other, 1)) outcome = PASS;
                 cJSON_Delete(rows);
             } else {
-                outcome = rows == NULL ? fails("%s", w.why) : same(rows, expect, "rows");
+                outcome = rows == NULL ? fails("%s", w.why) : same_json(rows, expect, "rows");
             }
         }
     }
@@ -232,7 +232,7 @@ static enum outcome events_as(const cJSON *one, int dialect, int kind, const cJS
             cJSON_Delete(rows);
         } else {
             cJSON *rows = world_rows(&w);
-            outcome = rows == NULL ? fails("%s", w.why) : same(rows, expect, "rows");
+            outcome = rows == NULL ? fails("%s", w.why) : same_json(rows, expect, "rows");
         }
     }
     world_close(&w);
@@ -416,7 +416,7 @@ static enum outcome tag_as(const cJSON *one, int dialect, const cJSON *expect)
             } else {
                 cJSON *ids = ids_of(picked, rows);
                 cJSON_Delete(rows);
-                outcome = same(ids, expect, "ids");
+                outcome = same_json(ids, expect, "ids");
             }
         }
         cJSON_Delete(call);
@@ -460,7 +460,7 @@ static enum outcome tag_lifecycle(const cJSON *one)
             byway_engine_set_rule(w.engine, key, BYWAY_NUL, text, BYWAY_NUL, NULL);
         rows = world_rows(&w);
         if (outcome == PASS)
-            outcome = same(ids_of(invokers, rows), get(step, "route"), event);
+            outcome = same_json(ids_of(invokers, rows), get(step, "route"), event);
         cJSON_Delete(rows);
     }
     world_close(&w);
@@ -514,7 +514,7 @@ static enum outcome level(const cJSON *addresses, const char *selector, int forc
         if (cJSON_GetArraySize(found) == 0 && cJSON_IsNull(expect))
             outcome = PASS;
         else
-            outcome = same(cJSON_Duplicate(found, 1), expect, selector);
+            outcome = same_json(cJSON_Duplicate(found, 1), expect, selector);
         if (outcome == PASS && want_name != NULL
             && strcmp(cJSON_IsNull(want_name) ? "" : want_name->valuestring, name == NULL ? "" : name) != 0)
             outcome = fails("found %s", name == NULL ? "nothing" : name);
@@ -584,7 +584,7 @@ static enum outcome tag_reported_as(const cJSON *input, int dialect, const cJSON
                                             BYWAY_NUL);
         for (i = 0; i < calls && outcome == PASS; i++) {
             cJSON *rows = world_rows(&w);
-            outcome = rows == NULL ? fails("%s", w.why) : same(rows, want, "rows");
+            outcome = rows == NULL ? fails("%s", w.why) : same_json(rows, want, "rows");
         }
     }
     world_close(&w);
@@ -613,7 +613,7 @@ static enum outcome routed_as(const cJSON *one, int dialect, const char *routers
         if (!world_call(&w, get(one, "invocation")))
             byway_invocation_set_method(w.call, "m", 1);
         rows = world_rows(&w);
-        outcome = rows == NULL ? fails("%s", w.why) : same(ids_of(get(one, "invokers"), rows), expect, "ids");
+        outcome = rows == NULL ? fails("%s", w.why) : same_json(ids_of(get(one, "invokers"), rows), expect, "ids");
         cJSON_Delete(rows);
     }
     world_close(&w);
@@ -695,7 +695,7 @@ static enum outcome condition_when(const cJSON *one)
             cJSON_AddItemToArray(matched, cJSON_CreateBool(holds));
         }
     }
-    return same(matched, get(get(one, "expect"), "matched"), "matched");
+    return same_json(matched, get(get(one, "expect"), "matched"), "matched");
 }
 
 static enum outcome rule_texts(const cJSON *one)
@@ -764,7 +764,7 @@ static enum outcome affinity_reported(const cJSON *one)
             if (i == 0 && (status < 0) != cJSON_IsArray(get(expect, "events")))
                 outcome = fails("the rule: %s", byway_status_name(status));
             else
-                outcome = same(cJSON_Duplicate(rows, 1), i == 0 ? get(expect, "kept") : go, "rows");
+                outcome = same_json(cJSON_Duplicate(rows, 1), i == 0 ? get(expect, "kept") : go, "rows");
             cJSON_Delete(rows);
         }
         world_close(&w);

@@ -84,6 +84,7 @@ BYWAY_DIAL_BLOCKING_SOCKET = 2048
 BYWAY_DIAL_NO_NODELAY = 4096
 BYWAY_DIAL_MPTCP = 8192
 BYWAY_DIAL_FAST_OPEN = 16384
+BYWAY_DIAL_KEEP_DUPLICATES = 32768
 BYWAY_CAP_DROP_OLDEST = 0
 BYWAY_CAP_WAIT = 1
 BYWAY_ON_FAILURE_WHEN_IDLE = 0
@@ -122,6 +123,8 @@ BYWAY_EVENT_CONNECT_FAILED = 6
 BYWAY_EVENT_CONNECT_CANCELED = 7
 BYWAY_EVENT_ROUTE_POSTPONED = 8
 BYWAY_EVENT_ROUTE_FILTERED = 9
+BYWAY_EVENT_RULE = 32
+BYWAY_EVENT_CHAIN_KEYS = 33
 BYWAY_FAILURE_IO = 0
 BYWAY_FAILURE_REFUSED = 1
 BYWAY_FAILURE_UNREACHABLE = 2
@@ -271,6 +274,9 @@ BYWAY_NUL = c_size_t(-1).value
 
 # Callback types
 byway_notify_callbacks_notify = CFUNCTYPE(None, c_void_p)
+byway_engine_options_monotonic_ns = CFUNCTYPE(c_uint64, c_void_p)
+byway_engine_options_wall_ms = CFUNCTYPE(c_int64, c_void_p)
+byway_engine_options_random = CFUNCTYPE(c_uint64, c_void_p)
 byway_dns_callbacks_lookup = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p)
 byway_dns_callbacks_on_cancel = CFUNCTYPE(None, c_void_p, c_uint64)
 byway_proxy_selector_callbacks_select = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p)
@@ -334,6 +340,10 @@ class byway_engine_options(Structure):
         ("dns_cache_ms", c_uint32),
         ("target_filter", c_void_p),
         ("proxy_filter", c_void_p),
+        ("source_data", c_void_p),
+        ("monotonic_ns", byway_engine_options_monotonic_ns),
+        ("wall_ms", byway_engine_options_wall_ms),
+        ("random", byway_engine_options_random),
     ]
 
 class byway_ip(Structure):
