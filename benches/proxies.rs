@@ -96,6 +96,8 @@ fn scripts() {
     }
     println!("proxies.pac_call: {:.3}us of it inside the engine", inside as f64 / 2000.0 / 1e3);
 
+    routing(&pool);
+
     // A thread that runs already, a script it has not seen: context, helpers, compilation, first call.
     let cold = median(300, 1, || {
         black_box(make(&pool).select(&targets[0].borrow()).unwrap());
@@ -106,4 +108,32 @@ fn scripts() {
         black_box(make(&pool).select(&targets[0].borrow()).unwrap());
     });
     bar("proxies.pac_cold_start_with_thread", first, 1_000_000.0);
+}
+
+/// A script rule over 100 invokers, filtering by host as published rules do.
+#[cfg(feature = "script")]
+fn routing(pool: &byway::script::Pool) {
+    use byway::chain::invocation::Invocation;
+    use byway::chain::snapshot::Invokers;
+    use byway::chain::url::Url;
+    use byway::rules::script::{Call, Program};
+    use byway::script::Limits;
+    use std::sync::Arc;
+
+    let script = "(function route(invokers, invocation, context) {\n\
+        var result = new java.util.ArrayList(invokers.size());\n\
+        for (var i = 0; i < invokers.size(); i++) {\n\
+          if (invokers.get(i).getUrl().getHost() != '10.0.0.7') result.add(invokers.get(i));\n\
+        }\n  return result;\n})(invokers, invocation, context)";
+    let urls: Vec<_> =
+        (0..100).map(|i| format!("dubbo://10.0.0.{i}:20880/com.foo.Bar?application=a")).collect();
+    let invokers = Invokers::from_urls(urls.iter().map(String::as_str)).unwrap();
+    let consumer = Arc::new(Url::parse("consumer://10.1.1.1/com.foo.Bar").unwrap());
+    let program = Arc::new(Program::new(script.into(), Limits::default()).unwrap());
+    let call = Invocation::new(b"hello");
+    let time = median(200, 50, || {
+        let call = Call::new(invokers.clone(), (0..100).collect(), &call, consumer.clone());
+        assert_eq!(program.route(pool, call).unwrap().len(), 99);
+    });
+    bar("rules.script_100_invokers", time, 150_000.0);
 }

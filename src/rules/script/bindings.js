@@ -299,8 +299,14 @@
     if (typeof answer !== 'object') return typeof answer;
     if (Invoker.rowOf(answer) >= 0) return 'an invoker instead of a list';
     if (typeof answer[Symbol.iterator] !== 'function') return 'an object that is no list';
-    for (const item of answer) { const row = Invoker.rowOf(item); if (row >= 0) native.keep(row); }
-    return '';
+    let items = 0, known = 0;
+    for (const item of answer) {
+      items++;
+      const row = Invoker.rowOf(item);
+      if (row >= 0) { known++; native.keep(row); }
+    }
+    // Foreign items beside given invokers are ignored; nothing but foreign items is a mistake, not "nobody".
+    return items > 0 && known === 0 ? 'a list without any of them' : '';
   };
   return {
     run: (script, now, rows) => { scratch.clear(); return keep(script(list(now, rows), invocation, context)); },
