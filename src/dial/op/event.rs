@@ -66,9 +66,9 @@ pub struct Connected<R> {
     pub socket: OwnedFd,
     /// The route it leads over.
     pub route: R,
-    /// The attempt's number, for [`Operation::confirm`] and [`Operation::resume`].
+    /// The attempt's number, for [`super::Operation::confirm`] and [`super::Operation::resume`].
     pub attempt: u32,
-    /// TLS to the proxy must be run first, then a [`Handshake`].
+    /// TLS to the proxy must be run first, then a [`crate::dial::handshake::Handshake`].
     pub needs_proxy_tls: bool,
     /// The race goes on until this attempt is confirmed.
     pub provisional: bool,

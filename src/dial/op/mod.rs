@@ -37,7 +37,7 @@ pub(super) const SOURCE: u32 = 2;
 /// Wake-up flag: credentials have arrived.
 pub(super) const ANSWER: u32 = 4;
 
-/// An answer to [`Decision::Later`]: which attempt, and the header value.
+/// An answer to `Decision::Later`: which attempt, and the header value.
 type LateAnswer = (u32, Option<String>);
 
 /// What other threads may touch of an operation.
@@ -71,7 +71,7 @@ impl Canceler {
     }
 }
 
-/// Gives late answers to [`Decision::Later`], from any thread.
+/// Gives late answers to [`super::Decision::Later`], from any thread.
 #[derive(Clone)]
 pub struct Authenticator(Arc<Shared>);
 
