@@ -252,6 +252,58 @@ static void end_a_wait(const char *what, int how, byway_status expected)
     byway_engine_release(engine);
 }
 
+static atomic_int go_on;
+
+static byway_status busy_lookup(void *user_data, byway_dns_request *request, const char *host, size_t len,
+                                const byway_call *call)
+{
+    (void)user_data;
+    (void)host;
+    (void)len;
+    (void)call;
+    atomic_store(&entered, 1);
+    while (!atomic_load(&go_on))
+        ;
+    return byway_dns_request_add_text(request, "192.0.2.1", BYWAY_NUL, NULL);
+}
+
+/* A shutdown while a callback runs says so, waits no longer than it may, and is whole once the callback is back. */
+static void shut_down_beside_a_callback(void)
+{
+    byway_dns_callbacks set = BYWAY_DNS_CALLBACKS_INIT;
+    byway_address_options options = BYWAY_ADDRESS_OPTIONS_INIT;
+    byway_dns *dns = NULL;
+    byway_address *to = NULL;
+    pthread_t thread;
+    void *result;
+    const int before = atomic_load(&destroyed);
+    NEED(byway_engine_new(NULL, &engine, NULL));
+    atomic_store(&entered, 0);
+    set.lookup = busy_lookup;
+    set.destroy = on_destroy;
+    NEED(byway_dns_new(engine, &set, &dns, NULL));
+    options.host.data = "busy.example";
+    options.host.len = BYWAY_NUL;
+    options.port = 443;
+    options.dns = dns;
+    NEED(byway_address_new(engine, &options, &to, NULL));
+    NEED(byway_selector_new(engine, to, NULL, &victim, NULL));
+    pthread_create(&thread, NULL, next_in_thread, NULL);
+    while (!atomic_load(&entered))
+        ;
+    STATUS(byway_engine_shutdown(engine, 0, NULL), BYWAY_PENDING, "a shutdown beside a running callback is pending");
+    OK(atomic_load(&destroyed) == before, "and destroys nothing yet");
+    atomic_store(&go_on, 1);
+    STATUS(byway_engine_shutdown(engine, 60000, NULL), BYWAY_OK, "called again it waits for the callback");
+    OK(atomic_load(&destroyed) == before + 1, "and then destroys its set");
+    pthread_join(thread, &result);
+    byway_selector_free(victim);
+    byway_address_release(to);
+    byway_dns_release(dns);
+    byway_engine_release(engine);
+    OK(atomic_load(&destroyed) == before + 1, "once");
+}
+
 int main(void)
 {
     pthread_t threads[THREADS];
@@ -276,5 +328,6 @@ int main(void)
     end_a_wait("canceled during a call", 1, BYWAY_E_CANCELED);
     end_a_wait("shut down during a call", 2, BYWAY_E_SHUTDOWN);
     end_a_wait("answered during a call", 3, BYWAY_OK);
+    shut_down_beside_a_callback();
     return tap_done();
 }
