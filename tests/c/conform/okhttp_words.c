@@ -1,7 +1,7 @@
 #include "okhttp.h"
 #include <arpa/inet.h>
 
-enum outcome same(const char *what, cJSON *got, const cJSON *want)
+enum outcome same_json(const char *what, cJSON *got, const cJSON *want)
 {
     enum outcome outcome = PASS;
     if (!cJSON_Compare(got, want, 1)) {
