@@ -48,6 +48,12 @@ pub(super) fn checked(ip: &byway_ip, name: &'static str) -> Result<Ip, Fail> {
     }
 }
 
+/// An address from C that is known to be well formed.
+#[inline]
+pub(super) fn as_it_is(ip: &byway_ip) -> Ip {
+    Ip { bytes: ip.bytes, scope_id: ip.scope_id, family: ip.family, reserved: ip.reserved }
+}
+
 /// An address from C whose family was checked.
 #[inline]
 pub(super) fn known(ip: &byway_ip) -> Ip {

@@ -555,10 +555,10 @@ pub unsafe extern "C" fn byway_failure_track(
             number => Some(failure_of(number, "exchange.failure")?),
         };
         let tracked = recover::track_failure(&connection, failure);
-        *out = u32::from(tracked.no_new_exchanges) * BYWAY_TELL_NO_NEW_EXCHANGES
-            | u32::from(tracked.route_failures > 0) * BYWAY_TELL_ROUTE_FAILURE
-            | u32::from(tracked.database) * BYWAY_TELL_DATABASE
-            | u32::from(tracked.proxy_selector) * BYWAY_TELL_PROXY_SELECTOR;
+        *out = (u32::from(tracked.no_new_exchanges) * BYWAY_TELL_NO_NEW_EXCHANGES)
+            | (u32::from(tracked.route_failures > 0) * BYWAY_TELL_ROUTE_FAILURE)
+            | (u32::from(tracked.database) * BYWAY_TELL_DATABASE)
+            | (u32::from(tracked.proxy_selector) * BYWAY_TELL_PROXY_SELECTOR);
         Ok(Status::OK)
     })
 }
@@ -589,11 +589,11 @@ pub unsafe extern "C" fn byway_failure_report(
             retry_enabled: retry_enabled != 0,
         };
         let told = recover::report(profile, &attempt);
-        *out = u32::from(told.failed_event) * BYWAY_TELL_FAILED_EVENT
-            | u32::from(told.canceled_event) * BYWAY_TELL_CANCELED_EVENT
-            | u32::from(told.proxy_selector) * BYWAY_TELL_PROXY_SELECTOR
-            | u32::from(told.database) * BYWAY_TELL_DATABASE
-            | u32::from(told.next_route) * BYWAY_TELL_NEXT_ROUTE;
+        *out = (u32::from(told.failed_event) * BYWAY_TELL_FAILED_EVENT)
+            | (u32::from(told.canceled_event) * BYWAY_TELL_CANCELED_EVENT)
+            | (u32::from(told.proxy_selector) * BYWAY_TELL_PROXY_SELECTOR)
+            | (u32::from(told.database) * BYWAY_TELL_DATABASE)
+            | (u32::from(told.next_route) * BYWAY_TELL_NEXT_ROUTE);
         Ok(Status::OK)
     })
 }

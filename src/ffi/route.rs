@@ -140,18 +140,23 @@ pub(super) const LAYOUTS: &[Layout] = &[
 ];
 
 /// A route as a record. `host` and `proxy_host` are borrowed from the address and its proxies.
-#[inline]
-pub(super) fn record(route: &RouteRef<'_>, address: &Address) -> byway_route_record {
+///
+/// Always inlined: the record is to be written field by field where it belongs. Through a copy on the stack the narrow
+/// stores would meet wide loads, which the processor cannot forward.
+#[inline(always)]
+pub(super) fn record(route: &RouteRef<'_>, address: &Address, with_proxy_host: bool) -> byway_route_record {
     let (hop_ip, hop_port) = route.hop();
     let target = route.target_ip();
     let own = route.flags();
-    let mut flags = u32::from(own & flag::POSTPONED != 0) * BYWAY_ROUTE_POSTPONED
-        | u32::from(own & flag::FROM_SELECTOR != 0) * BYWAY_ROUTE_FROM_SELECTOR
-        | u32::from(own & flag::NOT_CHECKED != 0) * BYWAY_ROUTE_TARGET_NOT_CHECKED
-        | u32::from(route.service().is_some()) * BYWAY_ROUTE_HAS_SERVICE;
+    let mut flags = (u32::from(own & flag::POSTPONED != 0) * BYWAY_ROUTE_POSTPONED)
+        | (u32::from(own & flag::FROM_SELECTOR != 0) * BYWAY_ROUTE_FROM_SELECTOR)
+        | (u32::from(own & flag::NOT_CHECKED != 0) * BYWAY_ROUTE_TARGET_NOT_CHECKED)
+        | (u32::from(route.service().is_some()) * BYWAY_ROUTE_HAS_SERVICE);
     let mut proxy_host = byway_str::NONE;
     if let Some(proxy) = route.proxy() {
-        proxy_host = lend(proxy.host().c_text());
+        if with_proxy_host {
+            proxy_host = lend(proxy.host().c_text());
+        }
         flags |= u32::from(route.requires_tunnel()) * BYWAY_ROUTE_REQUIRES_TUNNEL;
         flags |= u32::from(!target.is_some() && address.host().ip().is_none()) * BYWAY_ROUTE_TARGET_IS_NAME;
     }
@@ -165,6 +170,31 @@ pub(super) fn record(route: &RouteRef<'_>, address: &Address) -> byway_route_rec
         reserved: 0,
         host: lend(address.host().c_text()),
         proxy_host,
+    }
+}
+
+/// Writes record `i` of an array that was checked for `cap` elements of `stride` bytes, unless `i` is beyond it.
+#[inline(always)]
+pub(super) fn write_record(
+    array: *mut byway_route_record,
+    stride: usize,
+    cap: usize,
+    i: usize,
+    route: &RouteRef<'_>,
+    address: &Address,
+    with_proxy_host: bool,
+) {
+    if i >= cap {
+        return;
+    }
+    // SAFETY: `i` is below `cap`, and the host promises that many elements.
+    let place = unsafe { array.byte_add(i * stride) };
+    if stride == size_of::<byway_route_record>() {
+        // SAFETY: as above; the array need not be aligned.
+        unsafe { place.write_unaligned(record(route, address, with_proxy_host)) };
+    } else {
+        let record = record(route, address, with_proxy_host);
+        let _ = arguments::fill(place, stride, 1, core::ptr::null_mut(), 1, |_| record);
     }
 }
 
@@ -347,7 +377,7 @@ pub unsafe extern "C" fn byway_route_requires_tunnel(self_: *const byway_route) 
 pub unsafe extern "C" fn byway_route_flags(self_: *const byway_route) -> u32 {
     call_bare(0, || {
         let route = &handle::shared(self_, "self")?.route;
-        Ok(record(&route.as_ref(), route.address()).flags)
+        Ok(record(&route.as_ref(), route.address(), false).flags)
     })
 }
 

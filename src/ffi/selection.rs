@@ -138,10 +138,17 @@ pub unsafe extern "C" fn byway_selection_records(
     call_quiet(|| {
         let selection = handle::exclusive(self_, "self")?;
         let address = &selection.target.address;
-        arguments::fill(out, stride, cap, total, selection.routes.len(), |i| {
-            let route = selection.routes.route(address, i);
-            route.map_or(route::RECORD, |route| route::record(&route, address))
-        })?;
+        // Checks the array and sets the total; the records are written below, without a copy in between.
+        arguments::fill(out, stride, cap, core::ptr::null_mut(), 0, |_| route::RECORD)?;
+        let count = selection.routes.len();
+        if let Some(total) = arguments::out_optional(total, 0) {
+            *total = count;
+        }
+        for i in 0..count.min(cap) {
+            if let Some(route) = selection.routes.route(address, i) {
+                route::write_record(out, stride, cap, i, &route, address, true);
+            }
+        }
         Ok(Status::OK)
     })
 }

@@ -283,15 +283,7 @@ pub unsafe extern "C" fn byway_selector_plan(
         let options = options_of(options)?;
         let explicit = target.address.explicit_proxy().is_some();
         *total = plan_routes(target, options.tag, 0, |i, route| {
-            if i < cap {
-                let mut record = route::record(&route, &target.address);
-                if !explicit {
-                    record.proxy_host = route::RECORD.proxy_host;
-                }
-                // SAFETY: the array was checked above: `cap` elements of `stride` bytes, and `i` is below `cap`.
-                let place = unsafe { out.byte_add(i * stride) };
-                let _ = arguments::fill(place, stride, 1, core::ptr::null_mut(), 1, |_| record);
-            }
+            route::write_record(out, stride, cap, i, &route, &target.address, explicit);
         })?;
         Ok(Status::OK)
     })

@@ -171,8 +171,13 @@ fn answer(name: &str, request: &DnsRequest) {
 /// Answers kept for a while, when an engine wants that. Keyed by resolver and name.
 pub(super) struct Cache {
     keep: Duration,
-    names: Mutex<HashMap<(u64, Box<str>), (Instant, Arc<[Ip]>)>>,
+    names: Mutex<HashMap<CacheKey, CacheEntry>>,
 }
+
+/// Resolver and name.
+type CacheKey = (u64, Box<str>);
+/// When it ends, and the addresses.
+type CacheEntry = (Instant, Arc<[Ip]>);
 
 /// Names kept at most.
 const MAX_CACHED: usize = 1000;
