@@ -237,6 +237,37 @@ impl Position {
     }
 }
 
+/// Bytes of a message or subject that are shown. What is quoted may come from the network and be of any length.
+const MAX_SHOWN: usize = 2048;
+
+/// A text that stays one line of bounded length wherever it is logged.
+fn one_line(text: String) -> String {
+    if text.len() <= MAX_SHOWN && !text.chars().any(char::is_control) {
+        return text;
+    }
+    let boundary =
+        |from: usize| (from..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
+    let head = boundary(MAX_SHOWN / 2);
+    let tail = boundary(text.len().saturating_sub(MAX_SHOWN / 4));
+    let (head, left_out, tail) = if text.len() <= MAX_SHOWN {
+        (text.as_str(), 0, "")
+    } else {
+        (text.get(..head).unwrap_or_default(), tail - head, text.get(tail..).unwrap_or_default())
+    };
+    let mut line = String::with_capacity(MAX_SHOWN);
+    let mut show = |part: &str| {
+        for c in part.chars() {
+            if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
+        }
+    };
+    show(head);
+    if left_out > 0 {
+        show(&format!("[... {left_out} bytes ...]"));
+    }
+    show(tail);
+    line
+}
+
 /// A failure with everything known about it. One pointer wide; making one allocates, so hot paths use a bare
 /// [`Status`].
 #[derive(Clone, PartialEq)]
@@ -258,11 +289,12 @@ struct Inner {
 }
 
 impl Error {
-    /// A failure with a one-line English message that says what was found and what was expected.
+    /// A failure with a one-line English message that says what was found and what was expected. It may quote what
+    /// was found: control characters are escaped, and the middle of a very long text is left out.
     pub fn new(status: Status, message: impl Into<String>) -> Self {
         Error(Box::new(Inner {
             status,
-            message: message.into(),
+            message: one_line(message.into()),
             subject: String::new(),
             position: None,
             os_errno: 0,
@@ -280,7 +312,7 @@ impl Error {
     /// What it is about: a host, a rule key, a parameter name.
     #[must_use]
     pub fn subject(mut self, subject: impl Into<String>) -> Self {
-        self.0.subject = subject.into();
+        self.0.subject = one_line(subject.into());
         self
     }
 
@@ -400,6 +432,20 @@ impl From<Status> for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_error_quotes_stays_one_line_of_bounded_length() {
+        let shown = |text: String| {
+            let error = Error::new(Status::E_SYNTAX, text.clone()).subject(text);
+            assert_eq!(error.message(), error.about());
+            error.message().to_owned()
+        };
+        assert_eq!(shown("a\r\nb\u{1b}[0m \u{fc}".into()), "a\\r\\nb\\u{1b}[0m \u{fc}");
+        let exact = "\u{fc}".repeat(MAX_SHOWN / 2);
+        assert_eq!(shown(exact.clone()), exact);
+        let long = shown(format!("begin {} end", "\u{fc}".repeat(5_000_000)));
+        assert!(long.len() < MAX_SHOWN && long.starts_with("begin ") && long.ends_with(" end"), "{long}");
+    }
 
     #[test]
     fn numbers_and_names_are_unique_and_total() {

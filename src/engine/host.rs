@@ -2,52 +2,126 @@
 //!
 //! Host code runs only through [`Engine::host_call`], on a thread that is inside the library. `destroy` runs exactly
 //! once, on a thread that is inside the library and about to leave it, when no lock of ours is held: when the last
-//! owner of a set is gone ([`retire`]), or in shutdown.
+//! owner of a set is gone ([`Engine::retire_set`]), or in shutdown, whichever is first; a shutdown waits for those that
+//! run on other threads.
 
 use super::Engine;
 use crate::error::Status;
 use crate::sys::record;
-use crate::sys::{fence, fork};
-use core::sync::atomic::{AtomicBool, Ordering};
+use crate::sys::{fence, fork, thread};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-/// A set of host callbacks with its `destroy`.
-pub trait HostSet: Send + Sync {
-    /// Runs `destroy` unless it has run. Called on a host's thread with no lock held.
-    fn destroy(&self);
+/// How a set of host callbacks ends.
+pub struct End {
+    /// Runs at most once.
+    destroy: Box<dyn Fn() + Send + Sync>,
+    /// [`IDLE`], [`DONE`], or the token of the thread that runs it.
+    state: AtomicUsize,
 }
 
-/// The sets made with one engine, so that shutdown reaches those that are still owned.
+const IDLE: usize = 0;
+const DONE: usize = 1;
+
+/// What became of [`End::run`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// It has run.
+    Done,
+    /// It runs further up on this thread.
+    Here,
+    /// It runs on another thread.
+    Elsewhere,
+}
+
+impl End {
+    /// An end that runs `destroy`, which is host code.
+    pub fn new(destroy: impl Fn() + Send + Sync + 'static) -> Arc<End> {
+        Arc::new(End { destroy: Box::new(destroy), state: AtomicUsize::new(IDLE) })
+    }
+
+    /// True once it has begun.
+    pub fn has_begun(&self) -> bool {
+        self.state.load(Ordering::Acquire) != IDLE
+    }
+
+    /// Runs `destroy` unless that has begun. On a host's thread with no lock held.
+    fn run(&self) -> Ended {
+        /// Also when the host's code unwinds.
+        struct Over<'e>(&'e End);
+        impl Drop for Over<'_> {
+            fn drop(&mut self) {
+                self.0.state.store(DONE, Ordering::SeqCst);
+            }
+        }
+        let me = thread::token();
+        match self.state.compare_exchange(IDLE, me, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(_) => {
+                let over = Over(self);
+                (self.destroy)();
+                drop(over);
+                Ended::Done
+            }
+            Err(DONE) => Ended::Done,
+            Err(other) if other == me => Ended::Here,
+            Err(_) => Ended::Elsewhere,
+        }
+    }
+}
+
+/// The ends of the sets made with one engine that have not run yet, so that shutdown reaches them.
 #[derive(Default)]
 pub(super) struct HostSets {
-    sets: Mutex<HashMap<u64, Weak<dyn HostSet>>>,
+    ends: Mutex<HashMap<u64, Arc<End>>>,
 }
 
 impl HostSets {
-    pub(super) fn take_all(&self) -> Vec<Arc<dyn HostSet>> {
-        let sets = core::mem::take(&mut *self.sets.lock());
-        sets.into_values().filter_map(|set| set.upgrade()).collect()
+    /// Runs every end that is left and says `one_more` after each. True when none is running on another thread.
+    pub(super) fn end_all(&self, one_more: impl Fn()) -> bool {
+        let ends: Vec<_> = self.ends.lock().iter().map(|(id, end)| (*id, Arc::clone(end))).collect();
+        let mut all = true;
+        for (id, end) in ends {
+            match end.run() {
+                Ended::Done => {
+                    drop(self.ends.lock().remove(&id));
+                    one_more();
+                }
+                Ended::Here => {}
+                Ended::Elsewhere => all = false,
+            }
+        }
+        all
     }
 }
 
 impl Engine {
-    /// Puts a set under this engine's care until [`Engine::unregister_set`].
+    /// Puts a set's end under this engine's care until [`Engine::retire_set`].
     ///
     /// # Errors
-    /// [`Status::E_SHUTDOWN`]; then the set is not registered and its owner's drop runs `destroy`.
-    pub fn register_set(&self, id: u64, set: Weak<dyn HostSet>) -> Result<(), Status> {
-        let mut sets = self.sets.sets.lock();
+    /// [`Status::E_SHUTDOWN`]; then it is not registered, and its owner retires it.
+    pub fn register_set(&self, id: u64, end: &Arc<End>) -> Result<(), Status> {
+        let mut ends = self.sets.ends.lock();
         self.check_open()?;
-        sets.insert(id, set);
+        ends.insert(id, Arc::clone(end));
         Ok(())
     }
 
-    /// Takes [`Engine::register_set`] back.
-    pub fn unregister_set(&self, id: u64) {
-        let gone = self.sets.sets.lock().remove(&id);
-        drop(gone);
+    /// The last owner of a set is gone: its end runs when this thread leaves the library. Until it has, a shutdown
+    /// finds it.
+    pub fn retire_set(self: &Arc<Self>, id: u64, end: Arc<End>) {
+        let engine = Arc::downgrade(self);
+        retire(Box::new(move || {
+            let ended = end.run();
+            let Some(engine) = engine.upgrade() else { return };
+            if ended == Ended::Done {
+                drop(engine.sets.ends.lock().remove(&id));
+            }
+            if engine.check_open().is_err() {
+                engine.callback_left();
+            }
+        }));
     }
 
     /// Runs host code for `object` (an address that recognises the handle the call is for; 0 when there is none).
@@ -75,7 +149,7 @@ impl Engine {
 }
 
 /// Has `job` (a `destroy`) run on a host's thread: when this thread leaves the library, or, on a thread of ours, when
-/// the next host's thread does. Not at all in a forked child.
+/// the next host's thread does. Not at all in a forked child. For sets of an engine see [`Engine::retire_set`].
 pub fn retire(job: Box<dyn FnOnce() + Send>) {
     if fork::is_child() {
         core::mem::forget(job);
@@ -101,4 +175,11 @@ pub fn adopt_orphans() {
             record::current().put_off(job);
         }
     }
+}
+
+/// Runs an end whose engine is gone, as [`retire`] does.
+pub fn retire_alone(end: Arc<End>) {
+    retire(Box::new(move || {
+        end.run();
+    }));
 }

@@ -9,9 +9,24 @@ use std::time::{Duration, Instant};
 /// Counts callbacks that ended while some engine was closing; what a shutdown sleeps on.
 static CALLBACKS_LEFT: AtomicU32 = AtomicU32::new(0);
 
+/// Looks again whenever a callback or a `destroy` has ended; false when no time is `left`.
+fn wait_until(left: &impl Fn() -> Duration, ready: impl Fn() -> bool) -> bool {
+    loop {
+        let seen = CALLBACKS_LEFT.load(Ordering::SeqCst);
+        if ready() {
+            return true;
+        }
+        let left = left();
+        if left == Duration::ZERO {
+            return false;
+        }
+        futex::wait(&CALLBACKS_LEFT, seen, Some(left));
+    }
+}
+
 impl Engine {
-    /// Cancels everything, waits up to `timeout` for running callbacks, then runs every outstanding `destroy`.
-    /// Idempotent. [`Status::PENDING`] when a callback is still running: call again.
+    /// Cancels everything, waits up to `timeout` for running callbacks, then runs every outstanding `destroy` and waits
+    /// for those that run on other threads. Idempotent. [`Status::PENDING`] when one is still running: call again.
     ///
     /// # Errors
     /// [`Status::E_REENTRANT`] from inside a callback of this engine.
@@ -22,21 +37,13 @@ impl Engine {
         host::adopt_orphans();
         self.close();
         let end = Instant::now().checked_add(timeout);
-        loop {
-            let seen = CALLBACKS_LEFT.load(Ordering::SeqCst);
-            if !record::anyone_inside(self.id) {
-                break;
-            }
-            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-            if left == Some(Duration::ZERO) {
-                return Ok(Status::PENDING);
-            }
-            futex::wait(&CALLBACKS_LEFT, seen, left);
+        let left = || end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+        if !wait_until(&left, || !record::anyone_inside(self.id)) {
+            return Ok(Status::PENDING);
         }
-        let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
-        self.sources.stop(left);
-        for set in self.sets.take_all() {
-            set.destroy();
+        self.sources.stop(left());
+        if !wait_until(&left, || self.sets.end_all(|| self.callback_left())) {
+            return Ok(Status::PENDING);
         }
         self.state.store(CLOSED, Ordering::SeqCst);
         Ok(Status::OK)

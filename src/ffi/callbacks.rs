@@ -5,9 +5,8 @@ use super::engine::byway_engine;
 use super::guard::Fail;
 use super::handle;
 use crate::engine::Engine;
-use crate::engine::host::{self, HostSet};
+use crate::engine::host::{self, End};
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Ends a set's `user_data`.
@@ -31,15 +30,11 @@ struct Head {
 /// A set in use. Dropping the last owner has `destroy` run where host code may run.
 pub(crate) struct Set<R: Callbacks> {
     raw: R,
-    end: End,
+    user_data: *mut c_void,
+    /// None when there is nothing to run.
+    end: Option<Arc<End>>,
     engine: Weak<Engine>,
     id: u64,
-}
-
-struct End {
-    user_data: *mut c_void,
-    destroy: byway_destroy,
-    done: AtomicBool,
 }
 
 // SAFETY: the host promises that a set may be called from any thread that is inside the library (header,
@@ -47,8 +42,13 @@ struct End {
 unsafe impl<R: Callbacks> Send for Set<R> {}
 // SAFETY: as above.
 unsafe impl<R: Callbacks> Sync for Set<R> {}
-// SAFETY: as above.
-unsafe impl Send for End {}
+
+impl Head {
+    fn run(user_data: usize, destroy: unsafe extern "C-unwind" fn(*mut c_void)) {
+        // SAFETY: the host gave this function for this pointer, and this is its only call.
+        unsafe { destroy(core::ptr::with_exposed_provenance_mut(user_data)) };
+    }
+}
 
 impl<R: Callbacks> Set<R> {
     /// Takes a set over for the engine behind `engine`. Whatever goes wrong from here on, `destroy` runs exactly once.
@@ -72,11 +72,14 @@ impl<R: Callbacks> Set<R> {
         let raw = arguments::versioned(pointer, name).inspect_err(|_| destroy_refused(pointer))?;
         // SAFETY: every callback struct begins with these fields.
         let head = unsafe { *(&raw const raw).cast::<Head>() };
-        let end = End { user_data: head.user_data, destroy: head.destroy, done: AtomicBool::new(false) };
-        let id = engine.next_id();
-        let set = Arc::new(Set { raw, end, engine: Arc::downgrade(engine), id });
-        let weak: Weak<dyn HostSet> = Arc::downgrade(&set) as Weak<dyn HostSet>;
-        engine.register_set(id, weak)?;
+        let (user_data, id) = (head.user_data, engine.next_id());
+        let address = user_data.expose_provenance();
+        let end = head.destroy.map(|destroy| End::new(move || Head::run(address, destroy)));
+        let set = Arc::new(Set { raw, user_data, end, engine: Arc::downgrade(engine), id });
+        match &set.end {
+            Some(end) => engine.register_set(id, end)?,
+            None => engine.check_open()?,
+        }
         Ok(set)
     }
 
@@ -89,7 +92,7 @@ impl<R: Callbacks> Set<R> {
     /// First argument of every one of them.
     #[inline]
     pub(crate) fn user_data(&self) -> *mut c_void {
-        self.end.user_data
+        self.user_data
     }
 
     /// The engine it was made with, unless that is gone.
@@ -98,37 +101,13 @@ impl<R: Callbacks> Set<R> {
     }
 }
 
-impl End {
-    fn run(&self) {
-        if !self.done.swap(true, Ordering::AcqRel)
-            && let Some(destroy) = self.destroy
-        {
-            // SAFETY: the host gave this function for this pointer, and this is its only call.
-            unsafe { destroy(self.user_data) };
-        }
-    }
-}
-
-impl<R: Callbacks> HostSet for Set<R> {
-    fn destroy(&self) {
-        self.end.run();
-    }
-}
-
 impl<R: Callbacks> Drop for Set<R> {
     fn drop(&mut self) {
-        if let Some(engine) = self.engine.upgrade() {
-            engine.unregister_set(self.id);
+        let Some(end) = self.end.take().filter(|end| !end.has_begun()) else { return };
+        match self.engine.upgrade() {
+            Some(engine) => engine.retire_set(self.id, end),
+            None => host::retire_alone(end),
         }
-        if self.end.done.load(Ordering::Acquire) || self.end.destroy.is_none() {
-            return;
-        }
-        let end =
-            End { user_data: self.end.user_data, destroy: self.end.destroy, done: AtomicBool::new(false) };
-        host::retire(Box::new(move || {
-            let end = end;
-            end.run();
-        }));
     }
 }
 
@@ -143,6 +122,8 @@ pub(crate) fn destroy_refused<R: Callbacks>(pointer: *const R) {
     if size >= size_of::<Head>() && size <= 65_536 {
         // SAFETY: as above.
         let head = unsafe { pointer.read_unaligned() };
-        End { user_data: head.user_data, destroy: head.destroy, done: AtomicBool::new(false) }.run();
+        if let Some(destroy) = head.destroy {
+            Head::run(head.user_data.expose_provenance(), destroy);
+        }
     }
 }

@@ -594,14 +594,14 @@ pub unsafe extern "C" fn byway_dial_authenticate(
     len: usize,
 ) -> byway_status {
     call_quiet(|| {
-        let cell = handle::running(self_, "self")?;
+        let visit = handle::running(self_, "self")?;
         let value = match arguments::text(value, len, "value")? {
             "" => None,
             text if crate::dial::connect::is_header_value(text) => Some(text.to_owned()),
             _ => return Err(Fail::Parameter(Status::E_ARGUMENT, "value")),
         };
-        // SAFETY: `side` is made for being touched beside a running call.
-        unsafe { (*cell.value_ptr()).side.authenticator.answer(attempt, value) };
+        // SAFETY: `side` is made for being touched beside a running call, and the visit keeps it.
+        unsafe { (*visit.value_ptr()).side.authenticator.answer(attempt, value) };
         Ok(Status::OK)
     })
 }
@@ -613,9 +613,9 @@ pub unsafe extern "C" fn byway_dial_authenticate(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_dial_cancel(self_: *mut byway_dial) -> byway_status {
     status_bare(|| {
-        let cell = handle::running(self_, "self")?;
+        let visit = handle::running(self_, "self")?;
         // SAFETY: as above.
-        unsafe { (*cell.value_ptr()).side.canceler.cancel() };
+        unsafe { (*visit.value_ptr()).side.canceler.cancel() };
         Ok(Status::OK)
     })
 }

@@ -4,7 +4,7 @@ use super::guard::Fail;
 use crate::error::Status;
 use crate::sys::fork;
 use crate::sys::slab::owned::{Bound, Owned};
-use crate::sys::slab::{self, Cell, Exclusive, Refused, Slot};
+use crate::sys::slab::{self, Cell, Exclusive, Refused, Slot, Visit};
 
 /// Ties a C type to what its pointer really points to. A wrong cast becomes a compile error.
 pub(crate) trait Opaque: Sized {
@@ -85,17 +85,17 @@ where
     Ok(cell(pointer, name)?.get())
 }
 
-/// The cell of an exclusive handle, whether or not a call is running on it: for what may be touched beside one.
+/// An exclusive handle, whether or not a call is running on it: for what may be touched beside one.
 #[inline]
 pub(crate) fn running<'a, C: Opaque>(
     pointer: *const C,
     name: &'static str,
-) -> Result<&'a Cell<C::Value>, Fail> {
+) -> Result<Visit<'a, C::Value>, Fail> {
     if !C::IS_VALUE && fork::is_child() {
         return Err(forked(name));
     }
     // SAFETY: as in `cell`.
-    unsafe { slab::check_running(cell_pointer(pointer)) }.map_err(|why| refuse(why, name))
+    unsafe { slab::visit(cell_pointer(pointer)) }.map_err(|why| refuse(why, name))
 }
 
 /// As [`shared`], with NULL for "none".

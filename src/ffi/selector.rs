@@ -305,9 +305,9 @@ pub unsafe extern "C" fn byway_selector_may_have_next(self_: *const byway_select
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_selector_cancel(self_: *mut byway_selector) -> byway_status {
     status_bare(|| {
-        let cell = handle::running(self_, "self")?;
+        let visit = handle::running(self_, "self")?;
         // SAFETY: as in the handle's interrupt.
-        unsafe { (*cell.value_ptr()).side.cancel() };
+        unsafe { (*visit.value_ptr()).side.cancel() };
         Ok(Status::OK)
     })
 }

@@ -5,6 +5,9 @@ use super::ip::Ip;
 use crate::error::{Error, Position, Result, Source, Status};
 use std::collections::HashMap;
 
+/// Addresses one name may have. Far above any real file; it keeps a hostile one from costing the square of its length.
+const MAX_ADDRESSES: usize = 4096;
+
 /// A static resolver. Answers keep the order of the text.
 #[derive(Clone, Default, Debug)]
 pub struct HostsTable {
@@ -15,16 +18,18 @@ impl HostsTable {
     /// Parses the whole text; names are canonicalised as hosts are.
     ///
     /// # Errors
-    /// `E_SYNTAX` with line and column of the first word that is no address or no name.
+    /// `E_SYNTAX` with line and column of the first word that is no address or no name, `E_LIMIT` with that of a name
+    /// that has more than 4096 addresses.
     pub fn parse(text: &str) -> Result<HostsTable> {
         let mut names: HashMap<Box<str>, Vec<Ip>> = HashMap::new();
         for line in text.lines() {
             let content = line.split('#').next().unwrap_or_default();
-            let fail = |word: &str, what: String| {
+            let fail_as = |status: Status, word: &str, what: String| {
                 // The word is a slice of `text`, so its place is a difference of addresses.
                 let at = word.as_ptr().addr().saturating_sub(text.as_ptr().addr());
-                Error::new(Status::E_SYNTAX, what).at(Position::in_text(text, at)).source(Source::Parser)
+                Error::new(status, what).at(Position::in_text(text, at)).source(Source::Parser)
             };
+            let fail = |word: &str, what: String| fail_as(Status::E_SYNTAX, word, what);
             let mut words = content.split_ascii_whitespace();
             if let Some(first) = words.next() {
                 let ip =
@@ -35,6 +40,10 @@ impl HostsTable {
                         .map_err(|error| fail(word, format!("expected a host name: {}", error.message())))?;
                     let ips = names.entry(host.text().into()).or_default();
                     if !ips.contains(&ip) {
+                        if ips.len() == MAX_ADDRESSES {
+                            let what = format!("{word} has more than {MAX_ADDRESSES} addresses");
+                            return Err(fail_as(Status::E_LIMIT, word, what));
+                        }
                         ips.push(ip);
                     }
                     any = true;
@@ -67,6 +76,19 @@ impl HostsTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_with_more_addresses_than_can_be_tried_is_refused() {
+        let lines = |n: usize| -> String {
+            (0..n)
+                .map(|i| format!("10.0.{}.{} a b{i}\n10.0.{}.{} a\n", i >> 8, i & 255, i >> 8, i & 255))
+                .collect()
+        };
+        assert_eq!(HostsTable::parse(&lines(MAX_ADDRESSES)).unwrap().lookup("a").len(), MAX_ADDRESSES);
+        let error = HostsTable::parse(&lines(MAX_ADDRESSES + 1)).unwrap_err();
+        let line = error.position().map(|at| at.line);
+        assert_eq!((error.status(), line), (Status::E_LIMIT, Some(2 * MAX_ADDRESSES as u32 + 1)));
+    }
 
     #[test]
     fn names_answer_in_the_order_of_the_text() {

@@ -46,7 +46,8 @@ pub struct Header {
     word: AtomicUsize,
     /// Shared: references. Exclusive: [`FREED`] when the handle was freed during a call.
     count: AtomicU32,
-    generation: AtomicU32,
+    /// Calls that look at the value beside the running one; see [`Visit`].
+    visitors: AtomicU32,
 }
 
 /// Why a handle was turned away.
@@ -201,7 +202,7 @@ impl<T: Slot> Slab<T> {
                 (&raw mut (*cell).header).write(Header {
                     word: AtomicUsize::new(Header::expect(T::INFO, DEAD)),
                     count: AtomicU32::new(0),
-                    generation: AtomicU32::new(0),
+                    visitors: AtomicU32::new(0),
                 });
                 set_next(NonNull::new_unchecked(cell), head);
                 head = cell.cast();
@@ -214,8 +215,6 @@ impl<T: Slot> Slab<T> {
     #[inline]
     fn put(&self, cell: NonNull<Cell<T>>) {
         record::current().count_live(T::INFO.index, -1);
-        // SAFETY: cells are never unmapped.
-        unsafe { (*cell.as_ptr()).header.generation.fetch_add(1, Ordering::Relaxed) };
         let slot = record::current().cache(T::INFO.index);
         match slot {
             Some(slot) if slot.get().len < 2 * BATCH => {
@@ -273,16 +272,52 @@ pub unsafe fn check<'a, T: Slot>(pointer: *const Cell<T>) -> Result<&'a Cell<T>,
     if word == Header::expect(T::INFO, LIVE) { Ok(cell) } else { Err(Cell::<T>::why_not(word)) }
 }
 
-/// As [`check`], also for an exclusive handle on which a call is running.
+/// A look at an exclusive handle's value beside a call that may be running on it. Whoever ends the handle waits until
+/// the last visit is over before it touches the value, so a visit must be short and must not end the handle itself.
+#[derive(Debug)]
+pub struct Visit<'a, T: Slot> {
+    cell: &'a Cell<T>,
+}
+
+/// As [`check`], also for an exclusive handle on which a call is running. Takes no lock, signal-safe.
 ///
 /// # Safety
 /// As [`check`].
-pub unsafe fn check_running<'a, T: Slot>(pointer: *const Cell<T>) -> Result<&'a Cell<T>, Refused> {
+#[inline]
+pub unsafe fn visit<'a, T: Slot>(pointer: *const Cell<T>) -> Result<Visit<'a, T>, Refused> {
     // SAFETY: by this function's contract.
-    match unsafe { check(pointer) } {
+    let cell = match unsafe { check(pointer) } {
+        Ok(cell) => cell,
         // SAFETY: `Busy` says that the pointer is a cell of this type.
-        Err(Refused::Busy) => Ok(unsafe { &*pointer }),
-        other => other,
+        Err(Refused::Busy) => unsafe { &*pointer },
+        Err(why) => return Err(why),
+    };
+    // Announced first, looked at afterwards: either the one who ends the handle sees the visit and waits, or the visit
+    // sees that the handle has ended.
+    let visit = Visit::announce(cell);
+    let word = cell.header.word.load(Ordering::SeqCst);
+    match Cell::<T>::why_not(word) {
+        _ if word == Header::expect(T::INFO, LIVE) => Ok(visit),
+        Refused::Busy => Ok(visit),
+        why => Err(why),
+    }
+}
+
+impl<'a, T: Slot> Visit<'a, T> {
+    fn announce(cell: &'a Cell<T>) -> Self {
+        cell.header.visitors.fetch_add(1, Ordering::SeqCst);
+        Visit { cell }
+    }
+
+    /// The value's place, for fields that may be read beside a running call.
+    pub fn value_ptr(&self) -> *const T {
+        self.cell.value_ptr()
+    }
+}
+
+impl<T: Slot> Drop for Visit<'_, T> {
+    fn drop(&mut self) {
+        self.cell.header.visitors.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -309,9 +344,20 @@ impl<T: Slot> Cell<T> {
         }
     }
 
-    /// Changes whenever the cell is used for another object.
-    pub fn generation(&self) -> u32 {
-        self.header.generation.load(Ordering::Relaxed)
+    /// Waits for calls that look at the value. The word says DEAD already, by a `SeqCst` exchange, so none comes later.
+    #[inline]
+    fn outlast_visitors(&self) {
+        if self.header.visitors.load(Ordering::SeqCst) != 0 {
+            self.outlast_slowly();
+        }
+    }
+
+    #[cold]
+    fn outlast_slowly(&self) {
+        // A child has only one thread: a visitor of the parent's never leaves there.
+        while self.header.visitors.load(Ordering::SeqCst) != 0 && !super::fork::is_child() {
+            std::thread::yield_now();
+        }
     }
 
     /// The pointer handed to the host.
@@ -538,11 +584,19 @@ impl<T: Slot + Send> Cell<T> {
                 return Err(Refused::Bad);
             }
         }
+        // The running call may end the handle as soon as it sees the mark. The visit keeps the value until the call has
+        // been told, and the cell from being used for another object until we have looked at it for the last time.
+        let running = Visit::announce(cell);
         cell.header.count.store(FREED, Ordering::SeqCst);
-        T::interrupt(cell);
+        if cell.header.word.load(Ordering::SeqCst) & STATE != DEAD {
+            T::interrupt(cell);
+        }
         // Either the running call sees the mark when it ends, or we see here that it has ended.
         fence::heavy();
-        Ok(cell.end())
+        let ours = cell.claim();
+        drop(running);
+        // SAFETY: this thread has claimed the value.
+        Ok(ours.then(|| unsafe { cell.collect() }))
     }
 
     /// As [`Cell::free`], with the value dropped where it lies, or only forgotten (in a forked child).
@@ -560,7 +614,8 @@ impl<T: Slot + Send> Cell<T> {
         // SAFETY: by this function's contract.
         let cell = unsafe { &*pointer };
         let (idle, dead) = (Header::expect(T::INFO, LIVE), Header::expect(T::INFO, DEAD));
-        if cell.header.word.compare_exchange(idle, dead, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+        if cell.header.word.compare_exchange(idle, dead, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+            cell.outlast_visitors();
             cell.bury(forget);
             return Ok(());
         }
@@ -575,28 +630,38 @@ impl<T: Slot + Send> Cell<T> {
     /// LIVE or POISONED to DEAD, with the value taken out; `None` when it was neither.
     #[inline]
     fn end(&self) -> Option<T> {
+        // SAFETY: this thread has just claimed the value.
+        self.claim().then(|| unsafe { self.collect() })
+    }
+}
+
+impl<T: Slot> Cell<T> {
+    /// LIVE or POISONED to DEAD: true for the one thread that ends the value.
+    #[inline]
+    fn claim(&self) -> bool {
         let dead = Header::expect(T::INFO, DEAD);
-        let word = &self.header.word;
-        let took = word
-            .compare_exchange(Header::expect(T::INFO, LIVE), dead, Ordering::Acquire, Ordering::Relaxed)
-            .or_else(|_| {
-                word.compare_exchange(
-                    Header::expect(T::INFO, POISONED),
-                    dead,
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                )
-            });
-        took.ok()?;
-        // SAFETY: the exchange made this thread the only one that may touch the value.
+        [LIVE, POISONED].into_iter().any(|state| {
+            let from = Header::expect(T::INFO, state);
+            self.header.word.compare_exchange(from, dead, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        })
+    }
+
+    /// Takes the value out and puts the cell back.
+    ///
+    /// # Safety
+    /// Only after a [`Cell::claim`] that said true, once, and by a thread that may have the value.
+    #[inline]
+    unsafe fn collect(&self) -> T {
+        self.outlast_visitors();
+        // SAFETY: by this function's contract nobody else touches the value.
         let value = unsafe { (*self.value.get()).assume_init_read() };
         T::slab().put(NonNull::from(self));
-        Some(value)
+        value
     }
 }
 
 impl<T: Slot> Exclusive<'_, T> {
-    /// The cell, for its pointer and generation.
+    /// The cell, for its pointer.
     pub fn cell(&self) -> &Cell<T> {
         self.cell
     }
@@ -634,19 +699,10 @@ impl<T: Slot> Drop for Exclusive<'_, T> {
 impl<T: Slot> Exclusive<'_, T> {
     #[cold]
     fn finish_free(&self) {
-        // The bound `Send` of `end` is on the impl; the exchange below is the same protocol without it, because a
-        // value that may live on this thread may also be dropped on it.
-        let dead = Header::expect(T::INFO, DEAD);
-        let word = &self.cell.header.word;
-        for state in [LIVE, POISONED] {
-            let from = Header::expect(T::INFO, state);
-            if word.compare_exchange(from, dead, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                // SAFETY: the exchange made this thread the only one that may touch the value.
-                let value = unsafe { (*self.cell.value.get()).assume_init_read() };
-                T::slab().put(NonNull::from(self.cell));
-                drop(value);
-                return;
-            }
+        if self.cell.claim() {
+            // SAFETY: this thread has claimed the value. It need not be `Send`: it may live on this thread, so it may
+            // also be dropped on it.
+            drop(unsafe { self.cell.collect() });
         }
     }
 }
@@ -725,6 +781,110 @@ mod tests {
         unsafe {
             assert_eq!(Cell::lock(at()).err(), Some(Refused::Poisoned));
             assert!(Cell::free(at()).unwrap().is_some());
+        }
+    }
+
+    /// Both sides see the value's end only when they have left it: the one that frees tells a running call to end, and
+    /// that one ends the value.
+    #[test]
+    fn a_value_outlasts_whoever_looks_at_it_beside_a_call() {
+        static GO_ON: AtomicBool = AtomicBool::new(false);
+        static GONE: AtomicBool = AtomicBool::new(false);
+        struct Fig([u64; 2]);
+        impl Drop for Fig {
+            fn drop(&mut self) {
+                assert_eq!(self.0, [7, 7]);
+                GONE.store(true, Ordering::SeqCst);
+            }
+        }
+        impl Slot for Fig {
+            const INFO: &'static TypeInfo = {
+                static INFO: TypeInfo = TypeInfo { name: "Fig", index: 44 };
+                &INFO
+            };
+            fn slab() -> &'static Slab<Self> {
+                static SLAB: Slab<Fig> = Slab::new();
+                &SLAB
+            }
+            fn interrupt(_: &Cell<Self>) {
+                GO_ON.store(true, Ordering::SeqCst);
+                look();
+            }
+        }
+        fn look() {
+            for _ in 0..2_000 {
+                assert!(!GONE.load(Ordering::SeqCst), "dropped while it is looked at");
+                std::thread::yield_now();
+            }
+        }
+        fence::init();
+        let at = || Fig::slab().insert(Fig([7, 7])).as_ptr().addr();
+
+        let running = at();
+        // SAFETY: the cell is live until the call ends, at the end of the scope.
+        let call = unsafe { Cell::lock(running as *const Cell<Fig>) }.unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // SAFETY: the only free of this cell.
+                let _ = unsafe { Cell::free(running as *const Cell<Fig>) }.unwrap();
+            });
+            while !GO_ON.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            drop(call);
+        });
+        assert!(GONE.swap(false, Ordering::SeqCst));
+
+        let idle = at();
+        // SAFETY: the cell is live until the free below.
+        let visit = unsafe { visit(idle as *const Cell<Fig>) }.unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // SAFETY: the only free of this cell.
+                assert!(unsafe { Cell::free_in_place(idle as *const Cell<Fig>, false) }.is_ok());
+            });
+            look();
+            drop(visit);
+        });
+        assert!(GONE.load(Ordering::SeqCst));
+        // SAFETY: dead cells may be looked at for ever.
+        assert_eq!(unsafe { super::visit(idle as *const Cell<Fig>) }.err(), Some(Refused::Bad));
+    }
+
+    /// The thread whose call ends uses the cell again at once: the one that freed must not end that object too.
+    #[test]
+    fn a_free_during_a_call_leaves_the_cells_next_object_alone() {
+        test_type!(Quince, 45, Arc<()>);
+        fence::init();
+        let witness = Arc::new(());
+        for _ in 0..200 {
+            let pointer = Quince::slab().insert(Quince(Arc::clone(&witness))).as_ptr().addr();
+            let call = taken(pointer);
+            std::thread::scope(|scope| {
+                scope.spawn(move || {
+                    // SAFETY: the only free of this object.
+                    drop(unsafe { Cell::free(pointer as *const Cell<Quince>) });
+                });
+                // SAFETY: cells are never unmapped; the mark comes sooner or later.
+                while unsafe { (*(pointer as *const Cell<Quince>)).header.count.load(Ordering::Acquire) }
+                    != FREED
+                {
+                    core::hint::spin_loop();
+                }
+                drop(call);
+                let next = Quince::slab().insert(Quince(Arc::clone(&witness))).as_ptr().addr();
+                std::thread::yield_now();
+                // SAFETY: nobody else knows this object.
+                assert!(
+                    unsafe { Cell::free(next as *const Cell<Quince>) }.is_ok_and(|value| value.is_some())
+                );
+            });
+        }
+        assert_eq!(Arc::strong_count(&witness), 1);
+
+        fn taken(pointer: usize) -> Exclusive<'static, Quince> {
+            // SAFETY: the cell has just been made.
+            unsafe { Cell::lock(pointer as *const Cell<Quince>) }.unwrap()
         }
     }
 

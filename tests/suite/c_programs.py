@@ -14,7 +14,7 @@ LOADERS = {"copies"}
 # Children leave what they had on purpose: nothing is freed in them.
 LEAVES = {"forked"}
 # Run threads against each other: what a race detector is for.
-RACES = {"threads", "queues", "dials"}
+RACES = {"threads", "queues", "dials", "endings"}
 
 
 def programs():

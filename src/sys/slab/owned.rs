@@ -92,9 +92,9 @@ where
     /// # Safety
     /// As [`super::check`].
     pub unsafe fn adopt(pointer: *const Self) -> Result<(), Refused> {
-        // SAFETY: by this function's contract.
-        let cell = unsafe { super::check(pointer) }?;
-        let (owner, me) = (cell.owner(), thread::token());
+        // SAFETY: by this function's contract. The visit keeps the cell from being used for another object meanwhile.
+        let visit = unsafe { super::visit(pointer) }?;
+        let (owner, me) = (visit.cell.owner(), thread::token());
         let before = owner.thread.load(Ordering::Acquire);
         if before == me {
             return Ok(());
@@ -135,10 +135,16 @@ where
             Bound::<V>::interrupt(cell);
             return Ok(None);
         }
+        // The owner may end the handle as soon as it sees the mark; the visit keeps the cell from being used for another
+        // object until we have looked at it for the last time.
+        let running = super::Visit::announce(cell);
         cell.header.count.store(FREED, Ordering::SeqCst);
         Bound::<V>::interrupt(cell);
         fence::heavy();
-        if cell.owner().inside.load(Ordering::Acquire) == 0 { Ok(cell.take()) } else { Ok(None) }
+        let ours = cell.owner().inside.load(Ordering::Acquire) == 0 && cell.claim();
+        drop(running);
+        // SAFETY: this thread has claimed the value.
+        Ok(ours.then(|| unsafe { cell.collect_bound() }))
     }
 }
 
@@ -171,17 +177,20 @@ where
 
     /// LIVE or POISONED to DEAD, with the value taken out; `None` when it was neither.
     fn take(&self) -> Option<V> {
-        let info = <Bound<V> as Slot>::INFO;
-        let dead = Header::expect(info, super::DEAD);
-        let word = &self.header.word;
-        let from = |state| {
-            word.compare_exchange(Header::expect(info, state), dead, Ordering::Acquire, Ordering::Relaxed)
-        };
-        from(LIVE).or_else(|_| from(POISONED)).ok()?;
-        // SAFETY: the exchange made this thread the only one that may touch the value; the owner's words stay.
+        // SAFETY: this thread has just claimed the value.
+        self.claim().then(|| unsafe { self.collect_bound() })
+    }
+
+    /// Takes the value out and puts the cell back; the owner's words stay.
+    ///
+    /// # Safety
+    /// As [`Cell::collect`].
+    unsafe fn collect_bound(&self) -> V {
+        self.outlast_visitors();
+        // SAFETY: by this function's contract nobody else touches the value.
         let value = unsafe { (*self.value.get().cast::<Bound<V>>()).value.assume_init_read() };
         Bound::<V>::slab().put(NonNull::from(self));
-        Some(value)
+        value
     }
 }
 
