@@ -3,6 +3,7 @@ import json
 import unittest
 
 import byway
+from byway import _abi
 
 RULE = """\
 scope: service
@@ -55,6 +56,14 @@ class Chains(unittest.TestCase):
         self.assertEqual((len(choice), bool(choice.emptied_by)), (0, True))
         with self.assertRaises(byway.NoInvokerError):
             self.chain.pick(byway.Invocation("hello"))
+
+    def test_a_chain_follows_a_memory_source(self):
+        source = byway.Source.memory(self.engine)
+        source.put(self.key, RULE)
+        self.chain.bind(source, 10, flags=_abi.BYWAY_BIND_RULES_ONLY)
+        self.assertEqual(self.chain.tags(byway.Invocation("hello")), [100, 103])
+        self.assertEqual(source.get(self.key), RULE)
+        self.assertEqual(source.status()["connected"], 1)
 
     def test_a_router_of_the_host(self):
         seen = []

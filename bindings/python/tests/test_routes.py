@@ -89,6 +89,29 @@ class Routes(unittest.TestCase):
         self.assertFalse(public.allows("::ffff:10.0.0.1"))
         self.assertTrue(public.allows("93.184.216.34"))
 
+    def test_proxies_of_an_environment(self):
+        table = {"https_proxy": "http://proxy.example:3128", "NO_PROXY": "inner.example"}
+        chooser = byway.ProxySelector.environment(self.engine, table)
+        dns = byway.Dns(self.engine, lambda host: ["192.0.2.1"])
+        for host, kind in (("a.example", byway.ProxyKind.HTTP), ("x.inner.example", byway.ProxyKind.DIRECT)):
+            address = byway.Address(self.engine, host, 443, tls=True, dns=dns, proxy_selector=chooser)
+            self.assertEqual(byway.Selector(address).next().hops()[0].proxy_kind, kind)
+        broken = byway.ProxySelector.environment(self.engine, {"https_proxy": "gopher://x"})
+        address = byway.Address(self.engine, "a.example", 443, tls=True, dns=dns, proxy_selector=broken)
+        with self.assertRaises(byway.ProxyError):
+            byway.Selector(address).next()
+
+    def test_proxies_of_java_properties_and_of_a_script(self):
+        dns = byway.Dns(self.engine, lambda host: ["192.0.2.1"])
+        choosers = [byway.ProxySelector.properties(self.engine, {"https.proxyHost": "p.example"})]
+        if byway.has_feature("script"):
+            script = "function FindProxyForURL(url, host) { return 'PROXY p.example:443'; }"
+            choosers.append(byway.ProxySelector.script(self.engine, script))
+        for chooser in choosers:
+            address = byway.Address(self.engine, "a.example", 443, tls=True, dns=dns, proxy_selector=chooser)
+            route = byway.Selector(address).next(10)[0]
+            self.assertEqual((route.proxy.host, route.proxy.port), ("p.example", 443))
+
     def test_values_outlive_their_engine(self):
         engine = byway.Engine()
         dns = byway.Dns(engine, lambda host: ["192.0.2.1"])

@@ -47,6 +47,7 @@ from .net import (
     plan,
 )
 from .queue import Completion, Queue
+from .source import Source
 
 __version__ = version()
 
@@ -55,6 +56,6 @@ __all__ = [
     "ConnectError", "Dialect", "Dns", "DnsError", "DnsRequest", "Engine", "Event", "Failure", "Filter",
     "HandleError", "Hop", "HostError", "Invocation", "Invokers", "Listener", "NoInvokerError", "Phase", "Picked",
     "Proxy", "ProxyError", "ProxyKind", "ProxySelector", "Queue", "Route", "Router", "RouterRequest", "RuleError",
-    "RuleKind", "Selection", "Selector", "Session", "ShutdownError", "TimeoutError", "UnsupportedError",
+    "RuleKind", "Selection", "Selector", "Session", "ShutdownError", "Source", "TimeoutError", "UnsupportedError",
     "find_library", "has_feature", "plan", "rule_check", "rule_key", "status_message", "status_name", "version",
 ]

@@ -3,12 +3,14 @@ from __future__ import annotations
 
 import ctypes
 import enum
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type
+from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from . import _abi, _callbacks
 from ._core import Handle, call, check, made, string, take_text
 from ._library import getters, lib
+from ._core import milliseconds as _milliseconds
 from .engine import Dialect, Engine
+from .source import Source
 
 
 class RuleKind(enum.IntEnum):
@@ -383,6 +385,21 @@ class Chain(Handle):
     def generation(self) -> int:
         """Of the world calls see now."""
         return int(getters.byway_chain_generation(self.pointer))
+
+    def bind(self, source: "Source", timeout: Optional[float] = None, *, flags: int = 0) -> None:
+        """Follows a source: waits for the first state, then stays up to date; what was known last is served while the
+        source is away. ``timeout`` in seconds, None for the engine's default."""
+        options = _abi.byway_bind_options()
+        lib.byway_bind_options_init(ctypes.addressof(options))
+        options.flags = flags
+        call(
+            lib.byway_chain_bind_source, self.pointer, source.pointer, ctypes.addressof(options), None,
+            _milliseconds(timeout),
+        )
+
+    def unbind(self) -> None:
+        """Stops following a source."""
+        call(lib.byway_chain_bind_source, self.pointer, None, None, None, 0)
 
     def session(self) -> "Session":
         """The fast way for one thread that routes again and again."""

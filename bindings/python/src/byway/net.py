@@ -4,12 +4,11 @@ from __future__ import annotations
 import ctypes
 import enum
 import ipaddress
-import select
 import time
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _abi, _callbacks, errors
-from ._core import Handle, call, check, lent, made, milliseconds, per_thread, string, take_text
+from ._core import Handle, call, check, lent, made, string, take_text
 from ._library import getters, lib
 from .engine import Engine
 from .queue import Queue, own_queue
@@ -296,6 +295,45 @@ class ProxySelector(Handle):
         return cls._adopt(out.value)
 
     @classmethod
+    def environment(
+        cls, engine: Engine, variables: Mapping[str, str], dialect: str = "byway"
+    ) -> "ProxySelector":
+        """What ``http_proxy``, ``NO_PROXY`` and their kin say; pass ``os.environ`` or any table. ``dialect`` names whose
+        reading of NO_PROXY decides: ``byway``, ``curl``, ``go``, ``python``, ``chromium``, ``node``."""
+        names, values, kept = _table(variables)
+        raw, out = dialect.encode(), ctypes.c_void_p()
+        call(
+            lib.byway_proxy_selector_new_environment, engine.pointer, ctypes.addressof(names),
+            ctypes.addressof(values), len(variables), raw, len(raw), ctypes.addressof(out),
+        )
+        del kept
+        return cls._adopt(out.value)
+
+    @classmethod
+    def properties(
+        cls, engine: Engine, properties: Mapping[str, str], *, web_sockets: bool = False
+    ) -> "ProxySelector":
+        """What Java's system properties say: ``http.proxyHost``, ``nonProxyHosts``, ``socksProxyHost`` and so on."""
+        names, values, kept = _table(properties)
+        out = ctypes.c_void_p()
+        call(
+            lib.byway_proxy_selector_new_properties, engine.pointer, ctypes.addressof(names),
+            ctypes.addressof(values), len(properties), int(web_sockets), ctypes.addressof(out),
+        )
+        del kept
+        return cls._adopt(out.value)
+
+    @classmethod
+    def script(cls, engine: Engine, source: str, name: str = "proxy.pac") -> "ProxySelector":
+        """A proxy auto-configuration script. Raises UnsupportedError in a library built without scripts."""
+        raw_name, raw, out = name.encode(), source.encode(), ctypes.c_void_p()
+        call(
+            lib.byway_proxy_selector_new_script, engine.pointer, raw_name, len(raw_name), raw, len(raw),
+            ctypes.addressof(out),
+        )
+        return cls._adopt(out.value)
+
+    @classmethod
     def fixed(cls, engine: Engine, proxies: Iterable[Proxy]) -> "ProxySelector":
         """Always these."""
         kept = list(proxies)
@@ -306,6 +344,14 @@ class ProxySelector(Handle):
             ctypes.addressof(out),
         )
         return cls._adopt(out.value)
+
+
+def _table(texts: Mapping[str, str]) -> Tuple[Any, Any, List[bytes]]:
+    kept = [text.encode() for pair in texts.items() for text in pair]
+    size = max(1, len(texts))
+    names = (_abi.byway_str * size)(*[string(text) for text in kept[0::2]])
+    values = (_abi.byway_str * size)(*[string(text) for text in kept[1::2]])
+    return names, values, kept
 
 
 def _select(target: Tuple[Any, Any], request: int, uri: int, length: int, _call: int) -> int:
