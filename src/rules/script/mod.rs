@@ -20,7 +20,7 @@ mod split;
 #[cfg(feature = "script")]
 pub use program::{Call, Program};
 #[cfg(feature = "script")]
-pub use router::{ScriptLanguage, ScriptRouter, slot, static_router};
+pub use router::{Observer, ScriptLanguage, ScriptRouter, slot, static_router};
 
 use super::dialect::Dialect;
 use super::header::{Fields, HEADER, Header};
