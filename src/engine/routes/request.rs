@@ -77,7 +77,15 @@ impl DnsAnswer {
             }
             return Ok(());
         }
-        self.add(&ips.collect::<Vec<Ip>>())
+        if self.ips().len() + count > MAX_ADDRESSES {
+            return Err(Status::E_LIMIT);
+        }
+        if self.more.is_empty() {
+            self.more.reserve_exact(self.inline.len() + count);
+            self.more.extend_from_slice(&self.inline);
+        }
+        self.more.extend(ips.take(count));
+        Ok(())
     }
 
     /// # Errors
