@@ -16,10 +16,11 @@ use byway::chain::chain::{Chain, ChainOptions};
 use byway::chain::invocation::Invocation;
 use byway::chain::program::*;
 use byway::chain::reference::Run;
-use byway::chain::router::{RouterSlot, SlotBody};
+use byway::chain::router::{RouterSlot, SlotBody, SlotKey};
 use byway::chain::snapshot::Invokers;
 use byway::chain::store::RuleStore;
 use byway::chain::url::Url;
+use byway::rules::routers;
 use byway::runtime::random::RandomSource;
 use byway::sys::bitset::{Block, Tier, and_chain};
 use byway::sys::thread::cpu_time_ns;
@@ -224,6 +225,7 @@ fn main() {
     }
     if wants("change") {
         changes();
+        condition_of_a_text();
     }
 }
 
@@ -502,4 +504,36 @@ fn changes() {
         changing.set_invokers(Arc::clone(&current));
     });
     at_most("change_1_invoker_of_100000_us", time / 1e3, 2000.0);
+}
+
+/// One rule text of a thousand conditions, of which one is edited back and forth: read, lowered and in force.
+fn condition_of_a_text() {
+    let list = list(1_000);
+    let store = RuleStore::new(routers::languages(), 0);
+    let consumer = Url::parse("consumer://10.0.0.9/HelloService?application=web").unwrap();
+    let key = "HelloService::.condition-router";
+    let body = SlotBody::Rule { key: SlotKey::Fixed(key.into()), otherwise: None };
+    let options = ChainOptions::new(consumer, vec![RouterSlot::new("service", 140, body)]);
+    let chain = Chain::new(options, Arc::clone(&store), Arc::new(RandomSource::seeded(1)));
+    chain.set_invokers(list);
+    let text = |turn: usize| {
+        let mut text = "configVersion: v3.0\nforce: true\nconditions:\n".to_owned();
+        for i in 0..1_000 {
+            let port = if i == 500 { 20880 + turn } else { 20880 + i % 2 };
+            text += &format!("  - method=method{i} => address=*:{port} & region=hang*\n");
+        }
+        text
+    };
+    let texts: Vec<String> = (0..2).map(text).collect();
+    let mut turn = 0;
+    let read = measure(|| {
+        turn += 1;
+        store.put("Other::.condition-router", &texts[turn % 2]).unwrap();
+    });
+    let time = measure(|| {
+        turn += 1;
+        store.put(key, &texts[turn % 2]).unwrap();
+    });
+    println!("of that, the text read: {:.1} us", read / 1e3);
+    at_most("change_1_condition_of_1000_us", time / 1e3, 1000.0);
 }

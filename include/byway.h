@@ -923,6 +923,11 @@
 #define BYWAY_CHAIN_NO_MEMO 4
 
 /**
+ * The last 32 calls are kept for `byway_chain_recent` from the start.
+ */
+#define BYWAY_CHAIN_KEEP_RECENT 8
+
+/**
  * Weighted random.
  */
 #define BYWAY_BALANCE_RANDOM 1
@@ -5162,41 +5167,6 @@ byway_status byway_chain_pick_end_with(struct byway_chain *self,
                                        struct byway_error **err);
 
 /**
- * Routes a call and explains the result: per router what came in and went out, the rule's key, and for each dropped
- * provider the sentence that dropped it (counts, and the first 100 per reason). `format`: `BYWAY_FORMAT_*`. Host
- * routers are asked with `explaining` set.
- *
- * Ownership: the caller owns the text.
- * Errors: what a host's router failed with.
- */
-BYWAY_API
-byway_status byway_chain_explain(struct byway_chain *self,
-                                 const struct byway_invocation *invocation,
-                                 int32_t format,
-                                 struct byway_text **out,
-                                 struct byway_error **err);
-
-/**
- * What a rule text would change for `count` calls, if it were set for `key`: as JSON, per call how many providers
- * before and after, and the tags that come and go. `text` NULL with `text_len` 0 means: without the rule. Nothing is
- * set.
- *
- * Ownership: the caller owns the text.
- * Errors: `BYWAY_E_NOT_FOUND` when the chain does not want the key; why the text is refused, with line and column;
- * what a host's router failed with.
- */
-BYWAY_API
-byway_status byway_chain_diff(struct byway_chain *self,
-                              const char *key,
-                              size_t key_len,
-                              const char *text,
-                              size_t text_len,
-                              const struct byway_invocation *const *invocations,
-                              size_t count,
-                              struct byway_text **out,
-                              struct byway_error **err);
-
-/**
  * Keys of the rules the chain wants at the moment, one a line, in router order. They depend on the first provider's
  * application.
  *
@@ -5237,6 +5207,71 @@ byway_status byway_chain_intern_method(struct byway_chain *self,
                                        size_t len,
                                        uint32_t *method_id,
                                        struct byway_error **err);
+
+/**
+ * Routes a call and explains the result: per router what came in and went out, the rule's key, and for each dropped
+ * provider the sentence that dropped it (counts, and the first 100 per reason). `format`: `BYWAY_FORMAT_*`. Host
+ * routers are asked with `explaining` set.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: what a host's router failed with.
+ */
+BYWAY_API
+byway_status byway_chain_explain(struct byway_chain *self,
+                                 const struct byway_invocation *invocation,
+                                 int32_t format,
+                                 struct byway_text **out,
+                                 struct byway_error **err);
+
+/**
+ * What a rule text would change for `count` calls, if it were set for `key`: as JSON, per call how many providers
+ * before and after, and the tags that come and go. `text` NULL with `text_len` 0 means: without the rule. Nothing is
+ * set.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_NOT_FOUND` when the chain does not want the key; why the text is refused, with line and column;
+ * what a host's router failed with.
+ */
+BYWAY_API
+byway_status byway_chain_diff(struct byway_chain *self,
+                              const char *key,
+                              size_t key_len,
+                              const char *text,
+                              size_t text_len,
+                              const struct byway_invocation *const *invocations,
+                              size_t count,
+                              struct byway_text **out,
+                              struct byway_error **err);
+
+/**
+ * Keeps the last 32 calls of this chain from now on (`on` 1), or no longer (0), to be read by `byway_chain_recent`;
+ * those kept so far go either way. Off at first, unless `BYWAY_CHAIN_KEEP_RECENT`. Costs nothing while it is off.
+ * While it is on, results are not memoised and the worlds of the kept calls stay alive.
+ *
+ * Threads: any; calls already running are not kept.
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
+ */
+BYWAY_API
+byway_status byway_chain_keep_recent(struct byway_chain *self,
+                                     int32_t on,
+                                     struct byway_error **err);
+
+/**
+ * The last 32 calls, oldest first, each explained as `byway_chain_explain` does, by the world that answered it and
+ * the destinations it drew. `format`: `BYWAY_FORMAT_JSON` gives a list of
+ * `{"number", "wall_ms", "explanation" | "error"}`, where `number` counts the calls since they are kept and `wall_ms`
+ * is the engine's wall clock; `BYWAY_FORMAT_TEXT` the same for people. Nothing is kept, so the list is empty, until
+ * `byway_chain_keep_recent`. Explanations are made here, not when the call was routed: host routers are asked now,
+ * on this thread, with `explaining` set.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_ENUM`, `BYWAY_E_SHUTDOWN`. A host's router that fails now is told in its call's `error`.
+ */
+BYWAY_API
+byway_status byway_chain_recent(struct byway_chain *self,
+                                int32_t format,
+                                struct byway_text **out,
+                                struct byway_error **err);
 
 /**
  * Makes a session of the calling thread, with a random stream of its own.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use byway::chain::chain::{Chain, ChainOptions};
 use byway::chain::invocation::Invocation;
 use byway::chain::program::*;
+use byway::chain::recent::{KEPT, RecentCall};
 use byway::chain::router::{RouterSlot, SlotBody, SlotKey};
 use byway::chain::snapshot::Invokers;
 use byway::chain::store::{Language, RuleState, RuleStore};
@@ -151,4 +152,78 @@ fn a_bad_update_keeps_the_rule_in_force_and_shows_in_the_status() {
     assert_eq!(chain.route(&Invocation::new(b"hello")).unwrap().len(), 3);
     assert_eq!(*events.lock().unwrap(), [(2, true), (3, false)]);
     assert_eq!(chain.rules().put("no-such-kind", "x").unwrap_err().status(), Status::E_NOT_FOUND);
+}
+
+/// Sum of the providers each kept call came to, and how many are kept.
+fn kept(chain: &Chain) -> (usize, Vec<u64>) {
+    let calls = chain.recent();
+    let out = calls.iter().map(|call| call.explanation.as_ref().unwrap().output).sum();
+    (out, calls.iter().map(|call| call.number).collect())
+}
+
+#[test]
+fn every_way_to_route_is_kept_once_while_the_switch_is_on() {
+    let chain = chain();
+    let hello = Invocation::new(b"hello");
+    let mut session = chain.session();
+    type Way<'a> = (&'a str, Box<dyn FnMut() + 'a>);
+    let routes: [Way<'_>; 7] = [
+        ("choice", Box::new(|| drop(chain.route(&hello).unwrap()))),
+        ("tags", Box::new(|| assert_eq!(chain.route_tags(&hello, &mut []).unwrap().0, 3))),
+        ("view", Box::new(|| chain.route_with(&hello, |_| ()).unwrap())),
+        ("pick", Box::new(|| assert!(chain.pick(&hello, &Default::default()).unwrap().available))),
+        ("session", Box::new(|| assert_eq!(chain.session().route(&hello).unwrap().len(), 3))),
+        ("session again", Box::new(move || assert_eq!(session.route(&hello).unwrap().len(), 3))),
+        ("many", Box::new(|| chain.session().route_many(&[hello], |_, _| ()).unwrap())),
+    ];
+    for (name, mut route) in routes {
+        route();
+        assert_eq!(chain.recent().len(), 0, "{name}, off");
+        chain.keep_recent(true);
+        route();
+        route();
+        assert_eq!(kept(&chain), (6, vec![1, 2]), "{name}, on");
+        chain.explain(&hello).unwrap();
+        chain.diff("HelloService::.condition-router", None, &[hello]).unwrap();
+        assert_eq!(chain.recent().len(), 2, "{name}: explanations are no calls");
+        chain.keep_recent(false);
+        route();
+        assert_eq!(chain.recent().len(), 0, "{name}, off again");
+    }
+}
+
+#[test]
+fn the_last_calls_are_explained_by_the_world_that_answered_them() {
+    let chain = chain();
+    chain.keep_recent(true);
+    let mut session = chain.session();
+    for i in 0..KEPT + 3 {
+        if i == KEPT {
+            chain.rules().put("HelloService::.condition-router", "hello :20882").unwrap();
+        }
+        let name = format!("call{i}.hello");
+        session.route(&Invocation::new(name.as_bytes())).unwrap();
+    }
+    let calls = chain.recent();
+    let numbers: Vec<u64> = calls.iter().map(|call| call.number).collect();
+    assert_eq!(numbers, (4..=KEPT as u64 + 3).collect::<Vec<_>>());
+    let explained: Vec<_> = calls.iter().map(|call| call.explanation.as_ref().unwrap()).collect();
+    assert_eq!((explained[0].method.as_str(), explained[0].output), ("call3.hello", 3));
+    assert_eq!((explained[KEPT - 1].method.as_str(), explained[KEPT - 1].output), ("call34.hello", 1));
+    let json: serde_json::Value = serde_json::from_str(&RecentCall::list_to_json(&calls)).unwrap();
+    assert_eq!(json[31]["explanation"]["routers"][0]["dropped"][0]["count"], 2);
+    assert_eq!(json[0]["number"], 4);
+    let text = RecentCall::list_to_text(&calls);
+    assert!(text.starts_with("#4 at ") && text.contains("\n\n#5 at "), "{text}");
+    assert!(text.contains("ms: HelloService.call34.hello: 3 -> 1\n"), "{text}");
+}
+
+#[test]
+fn kept_calls_die_with_their_chain() {
+    let chain = chain();
+    chain.keep_recent(true);
+    let list = Arc::downgrade(&chain.invokers());
+    chain.route(&Invocation::new(b"hello")).unwrap();
+    drop(chain);
+    assert!(list.upgrade().is_none());
 }

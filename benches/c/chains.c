@@ -187,7 +187,8 @@ static void one_size(size_t count, size_t conditions)
     snprintf(name, sizeof name, "chain_route_tags_%zu_tags_ns", total);
     bar(name, t, 15 * E + 0.5 * (double)total);
     MEASURE(t, (byway_chain_route(b.chain, b.call, &choice, NULL), byway_choice_free(choice)));
-    figure("a choice of one's own, made and freed", t);
+    snprintf(name, sizeof name, "chain_choice_%zu_providers_E", count);
+    bar(name, t / E, 12);
     MEASURE(t, byway_session_pick(b.session, b.call, NULL, &picked, NULL));
     figure("route and pick, session", t);
     MEASURE(t, byway_chain_pick(b.chain, b.call, NULL, &picked, NULL));

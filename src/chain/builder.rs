@@ -73,6 +73,7 @@ impl Invokers {
             names: Arc::clone(&self.names),
             texts: self.texts.as_ref().map(|texts| Texts::clone(texts)),
             keep: self.keep.clone(),
+            ascending: false,
             known: None,
             changes: Some(Vec::new()),
             shape: Vec::new(),
@@ -186,6 +187,8 @@ pub struct InvokersBuilder {
     names: Arc<HashMap<Arc<str>, usize>>,
     texts: Option<Texts>,
     keep: Option<Arc<dyn Any + Send + Sync>>,
+    /// Every tag so far is above the one before, so none can repeat.
+    ascending: bool,
     /// Tags seen, to find repeated ones.
     known: Option<HashTable<u64>>,
     changes: Option<Vec<Change>>,
@@ -216,6 +219,7 @@ impl InvokersBuilder {
             names: Arc::default(),
             texts: None,
             keep: None,
+            ascending: true,
             known: None,
             changes: None,
             shape: Vec::new(),
@@ -380,6 +384,10 @@ impl InvokersBuilder {
         if self.known.is_none() {
             // While tags are row numbers they cannot repeat.
             if !self.own_tags {
+                return true;
+            }
+            self.ascending &= self.tags.last().is_none_or(|last| tag > *last);
+            if self.ascending {
                 return true;
             }
             if self.base.is_some() && self.changes.as_ref().is_some_and(|changes| changes.len() < 16) {

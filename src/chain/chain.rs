@@ -14,6 +14,7 @@ use super::live::{Kind, Live};
 use super::picking::{PickOptions, Picking};
 use super::plan::{Assembly, Plan, StageBody, StageSource};
 use super::program::{Lowering, Program, Rule};
+use super::recent::Recent;
 use super::router::{RouterSlot, SlotBody, select};
 use super::snapshot::Invokers;
 use super::store::{RuleStore, Subscriber};
@@ -33,6 +34,8 @@ pub struct ChainOptions {
     pub routers: Vec<RouterSlot>,
     /// Bytes of memoised results one world may keep; 0 switches the memo off. Default 32 MiB.
     pub memo_bytes: usize,
+    /// The last calls are kept to be explained ([`Chain::keep_recent`]). Default no.
+    pub keep_recent: bool,
     /// What picks stand on.
     pub picks: PickOptions,
 }
@@ -46,6 +49,7 @@ impl ChainOptions {
             fail_fast: true,
             routers,
             memo_bytes: 32 << 20,
+            keep_recent: false,
             picks: PickOptions::default(),
         }
     }
@@ -86,6 +90,7 @@ type KeysObserver = Box<dyn Fn(&[Arc<str>]) + Send + Sync>;
 struct State {
     invokers: Arc<Invokers>,
     slots: Vec<RouterSlot>,
+    recent: Option<Arc<Recent>>,
     generation: u64,
     /// What the last rebuild made of each rule.
     lowered: LoweredRules,
@@ -127,7 +132,7 @@ pub struct RouterStatus {
 impl Chain {
     /// A chain without providers. It takes rules from `rules` at once and whenever they change.
     pub fn new(options: ChainOptions, rules: Arc<RuleStore>, random: Arc<RandomSource>) -> Chain {
-        let ChainOptions { consumer, dialect, fail_fast, routers, memo_bytes, picks } = options;
+        let ChainOptions { consumer, dialect, fail_fast, routers, memo_bytes, keep_recent, picks } = options;
         let picking = Arc::new(Picking::new(picks, &consumer));
         let slots = select(&routers, consumer.parameter("router"));
         let consumer = Arc::new(consumer);
@@ -140,6 +145,7 @@ impl Chain {
             stages: Vec::new(),
             memo_bytes,
             picking: Arc::clone(&picking),
+            recent: None,
         });
         let stream = random.shared_stream();
         let shared = Arc::new(Shared {
@@ -148,6 +154,7 @@ impl Chain {
             state: Mutex::new(State {
                 invokers,
                 slots,
+                recent: keep_recent.then(Arc::default),
                 generation: 0,
                 lowered: HashMap::new(),
                 compiled: HashMap::new(),
@@ -292,7 +299,7 @@ impl Chain {
         let (mut lowered, mut compiled) = (HashMap::new(), HashMap::new());
         let instead = (key, rule);
         let stages = shared.stages(&state, Some(&instead), &mut lowered, &mut compiled)?;
-        Ok(Arc::new(shared.assemble(state.generation, &state.invokers, stages)))
+        Ok(Arc::new(shared.assemble(state.generation, &state.invokers, stages, None)))
     }
 }
 
@@ -321,7 +328,7 @@ impl Shared {
         state.lowered = lowered;
         state.compiled = compiled;
         state.generation += 1;
-        let plan = self.assemble(state.generation, &state.invokers, stages);
+        let plan = self.assemble(state.generation, &state.invokers, stages, state.recent.as_ref());
         let old = self.current.swap(Arc::new(plan));
         self.generation.store(state.generation, Ordering::Release);
         drop(state);
@@ -345,7 +352,29 @@ impl Shared {
         changed
     }
 
-    fn assemble(&self, generation: u64, invokers: &Arc<Invokers>, stages: Vec<StageSource>) -> Plan {
+    /// Where calls are kept now.
+    pub(crate) fn recent(&self) -> Option<Arc<Recent>> {
+        self.state.lock().recent.clone()
+    }
+
+    /// Keeps calls there from now on.
+    pub(crate) fn keep_recent(&self, recent: Option<Arc<Recent>>) {
+        let before = {
+            let mut state = self.state.lock();
+            self.dirty.store(true, Ordering::SeqCst);
+            std::mem::replace(&mut state.recent, recent)
+        };
+        self.refresh();
+        drop(before);
+    }
+
+    fn assemble(
+        &self,
+        generation: u64,
+        invokers: &Arc<Invokers>,
+        stages: Vec<StageSource>,
+        recent: Option<&Arc<Recent>>,
+    ) -> Plan {
         Plan::new(Assembly {
             generation,
             invokers: Arc::clone(invokers),
@@ -354,6 +383,7 @@ impl Shared {
             stages,
             memo_bytes: self.memo_bytes,
             picking: Arc::clone(&self.picking),
+            recent: recent.map(Arc::downgrade),
         })
     }
 
@@ -408,8 +438,14 @@ impl Shared {
         {
             return before.clone();
         }
-        let (program, error) = match rule.lower(&Lowering { consumer: &self.consumer, dialect: self.dialect })
-        {
+        let at = Lowering { consumer: &self.consumer, dialect: self.dialect };
+        let lowered = match before {
+            Some(Lowered { rule: earlier, program: Some(program), error: None }) => {
+                rule.lower_after(&at, &**earlier, program)
+            }
+            _ => rule.lower(&at),
+        };
+        let (program, error) = match lowered {
             Ok(program) => (Some(Arc::new(program)), None),
             Err(error) => {
                 let error = if error.about().is_empty() { error.subject(&**key) } else { error };

@@ -185,7 +185,11 @@ impl Chain {
     fn choose(&self, plan: Arc<Plan>, call: &Invocation<'_>, mask: Option<&Bits>) -> Result<Choice> {
         let mut stream = &self.shared.stream;
         let mut random = move |bound| stream.below(bound);
-        choose(plan, call, mask, &mut random)
+        let choice = choose(plan, call, mask, &mut random)?;
+        if mask.is_none() && choice.plan.recent.is_some() {
+            choice.plan.note(call, &choice.drawn);
+        }
+        Ok(choice)
     }
 }
 

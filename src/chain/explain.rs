@@ -90,7 +90,9 @@ impl Chain {
     /// # Errors
     /// What a host router failed with.
     pub fn explain(&self, call: &Invocation<'_>) -> Result<Explanation> {
-        self.route(call)?.explain(call)
+        let plan = self.shared.current.load_full();
+        let mut stream = &self.shared.stream;
+        choose(plan, call, None, &mut |bound| stream.below(bound))?.explain(call)
     }
 
     /// What a rule text (`None`: no rule) would change for these calls, if it were set for `key`. Nothing is set;
@@ -194,64 +196,66 @@ impl Choice {
     /// # Errors
     /// What a host router failed with.
     pub fn explain(&self, call: &Invocation<'_>) -> Result<Explanation> {
-        let plan = &self.plan;
-        let invokers = &plan.invokers;
-        let mut drawn = self.drawn.iter().copied();
-        let mut list: Vec<usize> = (0..invokers.len()).collect();
-        let mut routers = Vec::new();
-        let mut emptied_by = None;
-        let mut stream = Stream::seeded(plan.generation);
-        for (number, stage) in plan.stages.iter().enumerate() {
-            let mut router = ExplainedRouter {
-                name: stage.name.to_string(),
-                priority: stage.priority,
-                key: stage.rule.as_ref().map(|(key, _)| key.to_string()),
-                reached: !list.is_empty() || !plan.fail_fast,
-                input: list.len(),
-                ..ExplainedRouter::default()
-            };
-            if router.reached {
-                let before = list.len();
-                match &stage.body {
-                    StageBody::Program(compiled) => {
-                        list =
-                            explain_program(&compiled.program, invokers, call, list, &mut drawn, &mut router);
-                    }
-                    StageBody::Foreign(_) => {
-                        let rows: Vec<u32> = list.iter().map(|row| *row as u32).collect();
-                        let mut random = |bound| stream.below(bound);
-                        let (kept, message) =
-                            call_router(plan, number as u32, &rows, call, &mut random, true)?;
-                        if let Some(kept) = kept {
-                            let sentence = message
-                                .unwrap_or_else(|| format!("router \"{}\" did not keep it", stage.name));
-                            let gone = list.iter().filter(|row| kept.binary_search(&(**row as u32)).is_err());
-                            let gone: Vec<Gone> = gone.map(|row| (*row, None)).collect();
-                            add_reason(&mut router, invokers, sentence, gone);
-                            list = kept.into_iter().map(|row| row as usize).collect();
-                        } else {
-                            router.steps.push(message.unwrap_or_else(|| "passed the list on".into()));
-                        }
-                    }
+        explain_on(&self.plan, &self.drawn, call)
+    }
+}
+
+/// Explains a call on the world that answered it, with the destinations it drew.
+pub(crate) fn explain_on(plan: &Plan, drawn: &[u32], call: &Invocation<'_>) -> Result<Explanation> {
+    let invokers = &plan.invokers;
+    let mut drawn = drawn.iter().copied();
+    let mut list: Vec<usize> = (0..invokers.len()).collect();
+    let mut routers = Vec::new();
+    let mut emptied_by = None;
+    let mut stream = Stream::seeded(plan.generation);
+    for (number, stage) in plan.stages.iter().enumerate() {
+        let mut router = ExplainedRouter {
+            name: stage.name.to_string(),
+            priority: stage.priority,
+            key: stage.rule.as_ref().map(|(key, _)| key.to_string()),
+            reached: !list.is_empty() || !plan.fail_fast,
+            input: list.len(),
+            ..ExplainedRouter::default()
+        };
+        if router.reached {
+            let before = list.len();
+            match &stage.body {
+                StageBody::Program(compiled) => {
+                    list = explain_program(&compiled.program, invokers, call, list, &mut drawn, &mut router);
                 }
-                if list.is_empty() && before > 0 {
-                    emptied_by = Some(router.name.clone());
+                StageBody::Foreign(_) => {
+                    let rows: Vec<u32> = list.iter().map(|row| *row as u32).collect();
+                    let mut random = |bound| stream.below(bound);
+                    let (kept, message) = call_router(plan, number as u32, &rows, call, &mut random, true)?;
+                    if let Some(kept) = kept {
+                        let sentence =
+                            message.unwrap_or_else(|| format!("router \"{}\" did not keep it", stage.name));
+                        let gone = list.iter().filter(|row| kept.binary_search(&(**row as u32)).is_err());
+                        let gone: Vec<Gone> = gone.map(|row| (*row, None)).collect();
+                        add_reason(&mut router, invokers, sentence, gone);
+                        list = kept.into_iter().map(|row| row as usize).collect();
+                    } else {
+                        router.steps.push(message.unwrap_or_else(|| "passed the list on".into()));
+                    }
                 }
             }
-            router.output = list.len();
-            routers.push(router);
+            if list.is_empty() && before > 0 {
+                emptied_by = Some(router.name.clone());
+            }
         }
-        Ok(Explanation {
-            service: plan.consumer.interface().to_owned(),
-            method: as_text(call.method).into_owned(),
-            generation: plan.generation,
-            input: invokers.len(),
-            output: list.len(),
-            first: list.iter().take(LISTED).map(|row| invoker(invokers, *row, None)).collect(),
-            emptied_by,
-            routers,
-        })
+        router.output = list.len();
+        routers.push(router);
     }
+    Ok(Explanation {
+        service: plan.consumer.interface().to_owned(),
+        method: as_text(call.method).into_owned(),
+        generation: plan.generation,
+        input: invokers.len(),
+        output: list.len(),
+        first: list.iter().take(LISTED).map(|row| invoker(invokers, *row, None)).collect(),
+        emptied_by,
+        routers,
+    })
 }
 
 /// A dropped row and what it has where the reason wants something else.
@@ -519,6 +523,10 @@ fn words(test: &RowTest) -> String {
 impl Explanation {
     /// As JSON, one object.
     pub fn to_json(&self) -> String {
+        self.to_value().to_string()
+    }
+
+    pub(crate) fn to_value(&self) -> Value {
         let invoker = |one: &ExplainedInvoker| {
             let mut object = json!({ "tag": one.tag, "address": one.address });
             if let (Some(has), Some(map)) = (&one.has, object.as_object_mut()) {
@@ -563,7 +571,6 @@ impl Explanation {
             "routers": routers,
             "invokers": self.first.iter().map(invoker).collect::<Vec<_>>(),
         })
-        .to_string()
     }
 
     /// As text for people, one line per fact.

@@ -18,6 +18,7 @@ pub mod pick;
 pub mod picking;
 mod plan;
 pub mod program;
+pub mod recent;
 pub mod reference;
 pub mod router;
 mod run;

@@ -58,6 +58,11 @@ impl Picking {
         }
     }
 
+    /// The engine's wall clock.
+    pub(crate) fn wall_ms(&self) -> i64 {
+        self.clock.wall_ms()
+    }
+
     fn pick(
         &self,
         plan: &Plan,

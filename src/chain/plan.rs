@@ -1,6 +1,6 @@
 //! One world: an invoker list and the rules in force over it, compiled. Immutable; routes read nothing else.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use hashbrown::HashTable;
 
@@ -12,6 +12,7 @@ use super::live::{Kind, Live};
 use super::memo::{Memo, Node, NodeKind};
 use super::picking::Picking;
 use super::program::{CallTest, Destinations, Fallback, Firing, Program, Step, Then};
+use super::recent::Recent;
 use super::reference::requested_tag;
 use super::router::Router;
 use super::run::{Draws, Machine, Scratch};
@@ -72,6 +73,8 @@ pub(crate) struct Plan {
     /// What picks need to know of the list; made by the first one.
     pub(crate) picks: OnceLock<Result<super::pick::Plan>>,
     quick: QuickIndex,
+    /// Where calls are kept for explanation, if they are. Weak: what is kept holds its world.
+    pub(crate) recent: Option<Weak<Recent>>,
     _live: Live,
 }
 
@@ -143,6 +146,8 @@ pub(crate) struct Assembly {
     pub(crate) stages: Vec<StageSource>,
     pub(crate) memo_bytes: usize,
     pub(crate) picking: Arc<Picking>,
+    /// Calls are kept there, and results are not memoised, so that every call is seen.
+    pub(crate) recent: Option<Weak<Recent>>,
 }
 
 impl Plan {
@@ -181,8 +186,9 @@ impl Plan {
             foreign,
             narrowing,
             value_places,
-            memo: Memo::new(assembly.memo_bytes),
+            memo: Memo::new(if assembly.recent.is_some() { 0 } else { assembly.memo_bytes }),
             quick,
+            recent: assembly.recent,
             _live: Live::new(Kind::Plan),
         }
     }
@@ -279,6 +285,14 @@ impl Plan {
             }
         };
         Some(Node::new(kind))
+    }
+
+    /// Keeps a call that was answered, if calls are kept.
+    #[inline]
+    pub(crate) fn note(self: &Arc<Plan>, call: &Invocation<'_>, drawn: &[u32]) {
+        if let Some(recent) = self.recent.as_ref().and_then(Weak::upgrade) {
+            recent.note(self, call, drawn);
+        }
     }
 
     /// What is known about a call that has nothing but a method name.

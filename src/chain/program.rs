@@ -440,6 +440,13 @@ pub trait Rule: Send + Sync {
     /// The program for one chain. Called when the rule or the chain changes, never per call.
     fn lower(&self, at: &Lowering<'_>) -> Result<Program>;
 
+    /// The program for a chain that has one of an earlier text of this rule, which is taken over where it is the
+    /// same. The answer must be that of [`lower`](Self::lower).
+    fn lower_after(&self, at: &Lowering<'_>, earlier: &dyn Rule, program: &Program) -> Result<Program> {
+        let _ = (earlier, program);
+        self.lower(at)
+    }
+
     /// Version text for the status, for example `v3.1`.
     fn version(&self) -> &str {
         ""

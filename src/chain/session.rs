@@ -120,22 +120,15 @@ fn mark_of(stamp: u64) -> usize {
 #[derive(Clone, Copy)]
 pub struct Remembered<'a> {
     plan: &'a Plan,
-    outcome: &'a Outcome,
+    /// Rows, for good: looked into when somebody asks.
+    node: &'a Node,
 }
 
 impl<'a> Remembered<'a> {
     /// The answer.
     #[inline]
     pub fn view(self) -> View<'a> {
-        let Remembered { plan, outcome } = self;
-        View {
-            plan: Some(plan),
-            rows: outcome.rows(),
-            invokers: &plan.invokers,
-            outcome: Some(outcome),
-            generation: plan.generation,
-            emptied_by: plan.stage_name(outcome.emptied_by),
-        }
+        view_of(Some(self.plan), Some(self.node), &[])
     }
 }
 
@@ -438,15 +431,18 @@ impl Session {
             self.recall_by_text(stamp, &call())?
         };
         match (self.plan.as_deref(), self.slots.get(slot)?.node.as_deref()) {
-            (Some(plan), Some(Node { kind: NodeKind::Rows(outcome), .. })) if outcome.resume_at.is_none() => {
-                Some(Remembered { plan, outcome })
-            }
+            (Some(plan), Some(node)) => Some(Remembered { plan, node }),
             _ => None,
         }
     }
 
+    /// The slot of a call, if it has rows that nothing comes behind. Only such calls are marked.
     fn recall_by_text(&mut self, stamp: u64, call: &Invocation<'_>) -> Option<usize> {
         let found = self.locate(call).ok()?;
+        match self.slots.get(found)?.node.as_deref()? {
+            Node { kind: NodeKind::Rows(outcome), .. } if outcome.resume_at.is_none() => {}
+            _ => return None,
+        }
         if let Some(mark) = self.marks.get_mut(mark_of(stamp)) {
             *mark = Mark { stamp, slot: found as u32 };
         }
@@ -614,7 +610,7 @@ impl Session {
     /// Runs the plan into the session's buffers.
     fn run<'s>(&'s mut self, call: &Invocation<'_>, mask: Option<&'s Bits>) -> Result<View<'s>> {
         let Session { plan, facts, scratch, stream, .. } = self;
-        let Some(plan) = plan.as_deref() else { return Err(Error::bare(Status::E_STATE)) };
+        let Some(plan) = plan.as_ref() else { return Err(Error::bare(Status::E_STATE)) };
         let facts = plan.facts_of(call, facts);
         let mut random = |bound| stream.below(bound);
         let mut machine = Machine::new(plan, facts, scratch, mask);
@@ -627,6 +623,10 @@ impl Session {
             rows_into(outcome.rows(), &mut scratch.list);
             emptied_by = go_on(plan, call, facts, scratch, &mut random, resume_at, emptied_by)?;
         }
+        if mask.is_none() && plan.recent.is_some() {
+            plan.note(call, &scratch.drawn);
+        }
+        let plan: &Plan = plan;
         let rows = match place {
             _ if resume_at.is_some() => Rows::List(&scratch.list),
             Place::All => Rows::All(plan.invokers.len()),

@@ -113,6 +113,8 @@ pub struct ChainWish {
     pub fail_fast: Option<bool>,
     /// Bytes of memoised results one world may keep; 0 switches the memo off.
     pub memo_bytes: Option<usize>,
+    /// The last calls are kept to be explained.
+    pub keep_recent: bool,
 }
 
 /// A chain and the routers it was given, so that more can be added.
@@ -178,6 +180,7 @@ impl Engine {
         let mut options = ChainOptions::new(consumer, built_in.clone());
         options.dialect = dialect as u8;
         options.fail_fast = wish.fail_fast.unwrap_or(table.fail_fast);
+        options.keep_recent = wish.keep_recent;
         options.memo_bytes = wish.memo_bytes.unwrap_or(options.memo_bytes);
         options.picks = PickOptions {
             stats: Arc::clone(&routing.stats),

@@ -13,7 +13,6 @@ use super::router::byway_router;
 use super::status::byway_status;
 use super::text::{self, byway_text};
 use crate::chain::chain::Chain;
-use crate::chain::explain::Difference;
 use crate::chain::names;
 use crate::chain::pick::{Balance, Outcome, Picked, ProviderReport, Ticket};
 use crate::chain::picking::Wish;
@@ -57,6 +56,8 @@ pub const BYWAY_CHAIN_RUN_ON: u32 = 1;
 pub const BYWAY_CHAIN_FAIL_FAST: u32 = 2;
 /// Results are not memoised.
 pub const BYWAY_CHAIN_NO_MEMO: u32 = 4;
+/// The last 32 calls are kept for `byway_chain_recent` from the start.
+pub const BYWAY_CHAIN_KEEP_RECENT: u32 = 8;
 
 /// How a chain differs from what its engine says. Start from `BYWAY_CHAIN_OPTIONS_INIT` or
 /// `byway_chain_options_init`.
@@ -272,7 +273,7 @@ impl PickRequest<'_> {
 }
 
 /// The chain behind a pointer, while its engine is open.
-fn open<'a>(self_: *const byway_chain) -> Result<&'a ChainHandle, Fail> {
+pub(super) fn open<'a>(self_: *const byway_chain) -> Result<&'a ChainHandle, Fail> {
     let chain = handle::shared(self_, "self")?;
     chain.engine.check_open()?;
     Ok(chain)
@@ -336,7 +337,7 @@ pub unsafe extern "C" fn byway_chain_new(
 }
 
 fn chain_wish(options: &byway_chain_options) -> Result<ChainWish, Fail> {
-    let known = BYWAY_CHAIN_RUN_ON | BYWAY_CHAIN_FAIL_FAST | BYWAY_CHAIN_NO_MEMO;
+    let known = BYWAY_CHAIN_RUN_ON | BYWAY_CHAIN_FAIL_FAST | BYWAY_CHAIN_NO_MEMO | BYWAY_CHAIN_KEEP_RECENT;
     let fail_fast = match options.flags & (BYWAY_CHAIN_RUN_ON | BYWAY_CHAIN_FAIL_FAST) {
         _ if options.flags & !known != 0 => return Err(Fail::Parameter(Status::E_ENUM, "options.flags")),
         0 => None,
@@ -350,6 +351,7 @@ fn chain_wish(options: &byway_chain_options) -> Result<ChainWish, Fail> {
             number => Some(dialect_of(number, "options.dialect")?),
         },
         fail_fast,
+        keep_recent: options.flags & BYWAY_CHAIN_KEEP_RECENT != 0,
         memo_bytes: match options.memo_bytes {
             _ if options.flags & BYWAY_CHAIN_NO_MEMO != 0 => Some(0),
             0 => None,
@@ -621,82 +623,7 @@ fn ended(ended: bool) -> Status {
     if ended { Status::OK } else { Status::DONE }
 }
 
-/// One JSON object (or list).
-pub const BYWAY_FORMAT_JSON: i32 = 0;
-/// Text for people.
-pub const BYWAY_FORMAT_TEXT: i32 = 1;
-
-/// True for text, false for JSON.
-pub(crate) fn is_text(format: i32) -> Result<bool, Fail> {
-    match format {
-        BYWAY_FORMAT_JSON => Ok(false),
-        BYWAY_FORMAT_TEXT => Ok(true),
-        _ => Err(Fail::Parameter(Status::E_ENUM, "format")),
-    }
-}
-
-/// Routes a call and explains the result: per router what came in and went out, the rule's key, and for each dropped
-/// provider the sentence that dropped it (counts, and the first 100 per reason). `format`: `BYWAY_FORMAT_*`. Host
-/// routers are asked with `explaining` set.
-///
-/// Ownership: the caller owns the text.
-/// Errors: what a host's router failed with.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn byway_chain_explain(
-    self_: *mut byway_chain,
-    invocation: *const byway_invocation,
-    format: i32,
-    out: *mut *mut byway_text,
-    err: *mut *mut byway_error,
-) -> byway_status {
-    call(err, || {
-        let out = arguments::out_handle(out, "out")?;
-        let as_text = is_text(format)?;
-        let chain = open(self_)?;
-        let read = invocation::read(invocation)?;
-        let explanation = chain.chain().explain(&read.as_call())?;
-        *out = text::hand_out(if as_text { explanation.to_text() } else { explanation.to_json() });
-        Ok(Status::OK)
-    })
-}
-
-/// What a rule text would change for `count` calls, if it were set for `key`: as JSON, per call how many providers
-/// before and after, and the tags that come and go. `text` NULL with `text_len` 0 means: without the rule. Nothing is
-/// set.
-///
-/// Ownership: the caller owns the text.
-/// Errors: `BYWAY_E_NOT_FOUND` when the chain does not want the key; why the text is refused, with line and column;
-/// what a host's router failed with.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn byway_chain_diff(
-    self_: *mut byway_chain,
-    key: *const c_char,
-    key_len: usize,
-    text: *const c_char,
-    text_len: usize,
-    invocations: *const *const byway_invocation,
-    count: usize,
-    out: *mut *mut byway_text,
-    err: *mut *mut byway_error,
-) -> byway_status {
-    call(err, || {
-        let out = arguments::out_handle(out, "out")?;
-        let key = arguments::text(key, key_len, "key")?;
-        let proposed = if text.is_null() && text_len == 0 {
-            None
-        } else {
-            Some(arguments::text(text, text_len, "text")?)
-        };
-        let chain = open(self_)?;
-        let reads = read_all(invocations, count)?;
-        let calls: Vec<_> = reads.iter().map(|read| read.as_call()).collect();
-        let differences = chain.chain().diff(key, proposed, &calls)?;
-        *out = text::hand_out(Difference::list_to_json(&differences));
-        Ok(Status::OK)
-    })
-}
-
-fn read_all<'a>(
+pub(super) fn read_all<'a>(
     invocations: *const *const byway_invocation,
     count: usize,
 ) -> Result<Vec<Owned<'a, CallObject>>, Fail> {

@@ -22,6 +22,7 @@ pub mod address;
 pub mod binding;
 pub mod call;
 pub mod chain;
+pub mod chain_report;
 pub mod choice;
 pub mod dial;
 pub mod dial_hooks;

@@ -1,7 +1,8 @@
 //! Rules by key, and what can be said of a rule text without a chain.
 
 use super::arguments;
-use super::chain::{dialect_of, is_text};
+use super::chain::dialect_of;
+use super::chain_report::is_text;
 use super::engine::byway_engine;
 use super::error::byway_error;
 use super::guard::{Fail, call};

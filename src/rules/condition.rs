@@ -9,6 +9,7 @@ use super::print::Printer;
 use super::report::Report;
 use super::yaml::{Meaning, Node, Value};
 use crate::error::{Error, Position, Result, Source, Status};
+use std::sync::Arc;
 
 /// A condition rule, read completely.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +24,7 @@ pub struct ConditionRule {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Conditions {
     /// Strings.
-    V30(Vec<Condition>),
+    V30(Vec<Arc<Condition>>),
     /// Destinations.
     V31(Vec<DestinationCondition>),
 }
@@ -136,6 +137,7 @@ impl<'n> Document<'n> {
                     .iter()
                     .filter(|_| read)
                     .filter_map(|(node, text)| build_item(node, text, dialect, report))
+                    .map(Arc::new)
                     .collect(),
             ),
             None => Conditions::V30(Vec::new()),
@@ -284,7 +286,7 @@ impl StaticRule {
                 let fault = fault.map(|fault| (fault.message, fault.at)).unwrap_or_default();
                 return Err(refused("rule", fault.0).at(Position::in_text(text, fault.1)));
             };
-            list.push(condition);
+            list.push(Arc::new(condition));
         }
         Ok(StaticRule { rule: ConditionRule { header, conditions: Conditions::V30(list) }, order })
     }

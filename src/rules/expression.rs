@@ -12,7 +12,7 @@ use super::report::Severity;
 use std::fmt;
 
 /// A parsed condition string.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// Which calls it is about.
     pub when: Tests,
@@ -21,14 +21,14 @@ pub struct Condition {
 }
 
 /// The keys of one side, all of which must hold.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tests {
     /// In text order, each key once.
     pub keys: Vec<KeyTest>,
 }
 
 /// One key with its values.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyTest {
     /// The key as written, prefix taken off.
     pub name: String,
@@ -41,7 +41,7 @@ pub struct KeyTest {
 }
 
 /// One value of a key.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
     /// As written.
     pub text: String,

@@ -53,6 +53,32 @@ pub fn condition_rule(rule: &ConditionRule, consumer: &Url, dialect: Dialect) ->
     Program { fallback, ..Program::new(steps) }
 }
 
+/// A rule of which an earlier text has been lowered for the same consumer: conditions that are the same objects keep
+/// their steps. `None` when it must be lowered from the beginning.
+fn condition_rule_after(
+    rule: &ConditionRule,
+    earlier: &ConditionRule,
+    program: &Program,
+    consumer: &Url,
+    dialect: Dialect,
+) -> Option<Program> {
+    let (Conditions::V30(list), Conditions::V30(before)) = (&rule.conditions, &earlier.conditions) else {
+        return None;
+    };
+    // Conditions that can never fire for the consumer have no step; then places do not line up.
+    let line_up = list.len() == before.len() && program.steps.len() == list.len();
+    let force = rule.header.force;
+    if !line_up || !rule.in_force() || !earlier.in_force() || force != earlier.header.force {
+        return None;
+    }
+    let at = Lowering::new(consumer, dialect);
+    let step = |((one, before), step): ((&Arc<Condition>, &Arc<Condition>), &Step)| {
+        if Arc::ptr_eq(one, before) { Some(step.clone()) } else { at.condition(one, force) }
+    };
+    let steps: Option<Vec<Step>> = list.iter().zip(before).zip(&program.steps).map(step).collect();
+    Some(Program { steps: steps?, fallback: program.fallback, firing: program.firing })
+}
+
 struct Lowering<'a> {
     consumer: &'a Url,
     dialect: Dialect,
@@ -585,6 +611,27 @@ impl p::Rule for Rule {
     fn lower(&self, at: &p::Lowering<'_>) -> crate::Result<Program> {
         let dialect = Dialect::from_number(i32::from(at.dialect)).unwrap_or_default();
         Ok(rule(self, at.consumer, dialect))
+    }
+
+    fn lower_after(
+        &self,
+        at: &p::Lowering<'_>,
+        earlier: &dyn p::Rule,
+        program: &Program,
+    ) -> crate::Result<Program> {
+        let dialect = Dialect::from_number(i32::from(at.dialect)).unwrap_or_default();
+        let earlier = earlier.as_any().and_then(|any| any.downcast_ref::<Rule>());
+        let taken_over = match (self, earlier) {
+            (Rule::Condition(rule), Some(Rule::Condition(earlier))) => {
+                condition_rule_after(rule, earlier, program, at.consumer, dialect)
+            }
+            _ => None,
+        };
+        taken_over.map_or_else(|| self.lower(at), Ok)
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
     }
 
     fn version(&self) -> &str {

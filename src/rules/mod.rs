@@ -15,7 +15,7 @@
 //! | [`ip`], [`java_ip`] | IP expressions: ours, and Dubbo's own answers |
 //! | [`mesh`] | VirtualService and DestinationRule, and the router over them |
 //! | [`script`], [`file`] | JavaScript that filters the list, by rule, from a URL, in a file |
-//! | [`slot`] | one key's rule through its updates |
+//! | [`slot`], `edit` | one key's rule through its updates |
 //! | [`lower`], `value_test` | rules to programs |
 //! | [`routers`] | the routers a chain has by its dialect, and those from URLs |
 //! | [`lint`] | every problem of a text, with line and column |
@@ -24,6 +24,7 @@ pub mod affinity;
 pub mod condition;
 pub mod destination;
 pub mod dialect;
+mod edit;
 pub mod expression;
 pub mod file;
 pub mod header;
@@ -46,7 +47,7 @@ pub mod yaml;
 
 use crate::error::{Error, Result, Source, Status};
 use affinity::AffinityRule;
-use condition::{ConditionRule, Document};
+use condition::{ConditionRule, Document, Items};
 use dialect::Dialect;
 use header::Family;
 use report::{Problem, Report};
@@ -168,6 +169,8 @@ pub struct Reading {
     pub problems: Vec<Problem>,
     /// The first error, the others its causes.
     pub error: Option<Error>,
+    /// Where the conditions of a v3.0 rule stand: first byte and the one behind the last.
+    pub(crate) places: Vec<(usize, usize)>,
 }
 
 /// Reads a text of a kind. A [`Rule`] that is not [`Rule::in_force`] is a text that switches the rule off.
@@ -179,6 +182,7 @@ pub fn read(kind: RuleKind, dialect: Dialect, text: &str) -> Reading {
 pub(crate) fn read_with(kind: RuleKind, dialect: Dialect, text: &str, disabled_too: bool) -> Reading {
     let mut report = Report::new(text);
     let mut family = None;
+    let mut places = Vec::new();
     let node = yaml::read(text, &mut report);
     let rule = node.as_ref().and_then(|node| match kind {
         RuleKind::Condition => {
@@ -191,6 +195,9 @@ pub(crate) fn read_with(kind: RuleKind, dialect: Dialect, text: &str, disabled_t
                 );
                 return None;
             }
+            if let Some(Items::V30(items)) = &document.items {
+                places = items.iter().map(|(node, _)| (node.offset, node.end)).collect();
+            }
             document.build(dialect, disabled_too, &mut report).map(Rule::Condition)
         }
         RuleKind::Tag => TagRule::read(node, dialect, &mut report).map(Rule::Tag),
@@ -201,7 +208,7 @@ pub(crate) fn read_with(kind: RuleKind, dialect: Dialect, text: &str, disabled_t
     }
     let error = report.to_error();
     let rule = if error.is_some() { None } else { rule };
-    Reading { rule, family, error, problems: report.into_problems() }
+    Reading { rule, family, error, problems: report.into_problems(), places }
 }
 
 /// Reads a text of a kind that must be a rule or nothing.

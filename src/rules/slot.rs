@@ -6,6 +6,7 @@
 //! schema of the new text, so that the conditions last set under that schema (or none) come into force.
 
 use super::dialect::{Dialect, Update};
+use super::edit::Known;
 use super::header::Family;
 use super::report::Problem;
 use super::{Reading, Rule, RuleKind, read};
@@ -20,6 +21,16 @@ pub struct Slot {
     active: Option<Arc<Rule>>,
     /// Java only: what was last built under each schema; the active rule is one of them.
     built: [Option<Arc<Rule>>; 2],
+    /// The last text that could be used, for the next one that differs little.
+    known: Option<Known>,
+}
+
+/// What a text is to a slot.
+struct Text {
+    rule: Option<Arc<Rule>>,
+    family: Option<Family>,
+    problems: Vec<Problem>,
+    error: Option<Error>,
 }
 
 /// What an update came to.
@@ -36,7 +47,7 @@ pub struct Change {
 impl Slot {
     /// A key without a rule.
     pub fn new(kind: RuleKind, dialect: Dialect) -> Slot {
-        Slot { kind, dialect, active: None, built: [None, None] }
+        Slot { kind, dialect, active: None, built: [None, None], known: None }
     }
 
     /// The rule in force. It may be one that does nothing ([`Rule::in_force`]).
@@ -52,9 +63,7 @@ impl Slot {
     /// The key was added or its text changed. `None` is a key without content.
     pub fn set(&mut self, text: Option<&str>) -> Change {
         let before = self.active.clone();
-        let Reading { rule, family, problems, error } =
-            read(self.kind, self.dialect, text.unwrap_or_default());
-        let rule = rule.map(Arc::new);
+        let Text { rule, family, problems, error } = self.read(text.unwrap_or_default());
         match self.dialect.table().update {
             Update::KeepOnError => {
                 if error.is_none() {
@@ -78,6 +87,22 @@ impl Slot {
         Change { changed: before != self.active, error, problems }
     }
 
+    fn read(&mut self, text: &str) -> Text {
+        if let Some(known) = self.known.as_ref().and_then(|known| known.edited(text, self.dialect)) {
+            let rule = Some(Arc::clone(known.rule()));
+            self.known = Some(known);
+            return Text { rule, family: Some(Family::V30), problems: Vec::new(), error: None };
+        }
+        let Reading { rule, family, problems, error, places } = read(self.kind, self.dialect, text);
+        let rule = rule.map(Arc::new);
+        // A text that is refused is often followed by one that is near the last good one.
+        if error.is_none() {
+            let good = rule.as_ref().filter(|_| problems.is_empty());
+            self.known = good.and_then(|rule| Known::of(text, rule, places));
+        }
+        Text { rule, family, problems, error }
+    }
+
     /// Java stores the rule object, whose schema decides which list of conditions is used, before it builds the
     /// conditions; an object that is invalid or fails to build leaves the lists alone.
     fn set_java_condition(&mut self, rule: Option<Arc<Rule>>, family: Option<Family>, error: &Option<Error>) {
@@ -96,6 +121,7 @@ impl Slot {
     pub fn remove(&mut self) -> Change {
         let changed = self.active.take().is_some();
         self.built = [None, None];
+        self.known = None;
         Change { changed, ..Change::default() }
     }
 }

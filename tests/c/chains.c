@@ -360,6 +360,58 @@ static void explanations(void)
     byway_invokers_release(list);
 }
 
+static void recent_calls(void)
+{
+    byway_invokers *list = list_of_three();
+    byway_chain_options options = BYWAY_CHAIN_OPTIONS_INIT;
+    byway_chain *chain = chain_over(list, "consumer://10.0.0.9/HelloService?application=web"), *kept = NULL;
+    byway_invocation *call = call_of("hello");
+    byway_session *session = NULL;
+    const byway_choice *view = NULL;
+    byway_text *text = NULL;
+    byway_str seen;
+    NEED(byway_session_new(chain, &session, NULL));
+    NEED(byway_session_route(session, call, &view, NULL));
+    NEED(byway_chain_recent(chain, BYWAY_FORMAT_JSON, &text, NULL));
+    byway_text_str(text, &seen);
+    OK(!strcmp(seen.data, "[]"), "nothing is kept at first: %s", seen.data);
+    byway_text_free(text);
+
+    NEED(byway_chain_keep_recent(chain, 1, NULL));
+    NEED(byway_session_route(session, call, &view, NULL));
+    NEED(byway_session_route(session, call, &view, NULL));
+    ROUTED(chain, call, "101 102 103", "a third time");
+    NEED(byway_chain_recent(chain, BYWAY_FORMAT_JSON, &text, NULL));
+    byway_text_str(text, &seen);
+    OK(strstr(seen.data, "[{\"number\":1,\"wall_ms\":") == seen.data && strstr(seen.data, "\"number\":3,")
+           && !strstr(seen.data, "\"number\":4,") && strstr(seen.data, "\"method\":\"hello\""),
+       "three calls are kept: %s", seen.data);
+    byway_text_free(text);
+    NEED(byway_chain_recent(chain, BYWAY_FORMAT_TEXT, &text, NULL));
+    byway_text_str(text, &seen);
+    OK(!strncmp(seen.data, "#1 at ", 6) && strstr(seen.data, "HelloService.hello: 3 -> 3\n"), "also for people");
+    byway_text_free(text);
+    STATUS(byway_chain_recent(chain, 2, &text, NULL), BYWAY_E_ENUM, "in no third form");
+    NEED(byway_chain_keep_recent(chain, 0, NULL));
+    NEED(byway_chain_recent(chain, BYWAY_FORMAT_JSON, &text, NULL));
+    byway_text_str(text, &seen);
+    OK(!strcmp(seen.data, "[]"), "switched off, they are gone");
+    byway_text_free(text);
+
+    options.flags = BYWAY_CHAIN_KEEP_RECENT;
+    NEED(byway_chain_new(engine, TEXT("consumer://10.0.0.9/HelloService"), &options, &kept, NULL));
+    ROUTED(kept, call, "", "a chain without providers");
+    NEED(byway_chain_recent(kept, BYWAY_FORMAT_JSON, &text, NULL));
+    byway_text_str(text, &seen);
+    OK(strstr(seen.data, "\"number\":1,") != NULL, "from the start by an option");
+    byway_text_free(text);
+    byway_chain_release(kept);
+    byway_session_free(session);
+    byway_invocation_free(call);
+    byway_chain_release(chain);
+    byway_invokers_release(list);
+}
+
 static void static_rules(void)
 {
     byway_invokers *list = list_of_three();
@@ -708,6 +760,7 @@ int main(void)
     events();
     host_sources();
     explanations();
+    recent_calls();
     static_rules();
     calls();
     choices();

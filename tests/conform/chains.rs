@@ -8,12 +8,15 @@ use crate::routing::invokers_of;
 use crate::tag::dialect_of;
 use byway::chain;
 use byway::chain::bits::RowSet;
+use byway::chain::chain::{Chain, ChainOptions};
+use byway::chain::invocation::Invocation;
 use byway::chain::program::Program;
 use byway::chain::router::{RouterSlot, SlotBody, select};
 use byway::chain::snapshot::Invokers;
 use byway::chain::store::RuleStore;
 use byway::rules::dialect::{Dialect, Role, service_rule_key};
 use byway::rules::{RuleKind, routers};
+use byway::runtime::random::RandomSource;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -356,8 +359,39 @@ fn sharing(case: &Value) -> Outcome {
 
 /// Upstream marks the calling thread between switch and response. Here whoever wants to know asks for an
 /// explanation of the choice at hand; there is no mark that could be left behind.
-fn switch(_case: &Value) -> Outcome {
-    Outcome::Skip
+/// Dubbo marks the thread while it makes a call of a service whose calls are kept, and must unmark it afterwards.
+/// Here the switch is the service's chain itself: a call of it is kept, the thread's next call of another service is
+/// not.
+fn switch(case: &Value) -> Outcome {
+    let chain_of = |service: &str| {
+        let consumer = chain::url::Url::parse(&format!("consumer://127.0.0.1/{service}")).ok()?;
+        let options = ChainOptions::new(consumer, Vec::new());
+        let store = RuleStore::new(Vec::new(), 0);
+        Some(Chain::new(options, store, Arc::new(RandomSource::seeded(1))))
+    };
+    let service = case["invocation"]["service_key"].as_str().unwrap_or_default();
+    let (Some(own), Some(other)) = (chain_of(service), chain_of("Another")) else {
+        return Outcome::Fail(format!("{service} is no interface"));
+    };
+    let mut over = false;
+    for step in case["steps"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        match step.split_once(' ') {
+            Some((what @ ("enable" | "disable"), key)) if key == service => own.keep_recent(what == "enable"),
+            None if matches!(step, "onResponse" | "onError") => over = true,
+            _ => return Outcome::Fail(format!("unknown step {step}")),
+        }
+    }
+    let call = Invocation::new(b"call");
+    let kept = || own.recent().len() + other.recent().len();
+    let route = |chain: &Chain| {
+        let before = kept();
+        chain.route(&call).map(|_| kept() > before)
+    };
+    let printed = route(&own).and_then(|first| if over { route(&other) } else { Ok(first) });
+    match printed {
+        Ok(printed) => Outcome::equal(json!({ "need_print": printed }), case["expect"].clone()),
+        Err(error) => Outcome::Fail(error.to_string()),
+    }
 }
 
 /// Dubbo's bit lists as what they stand for: sets of invokers in list order. Which of them came later (the tail),

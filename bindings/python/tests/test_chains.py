@@ -50,6 +50,25 @@ class Chains(unittest.TestCase):
         self.assertIn("address=10.0.0.1:20881", self.chain.explain(byway.Invocation("hello")))
         json.loads(self.chain.explain(byway.Invocation("hello"), json=True))
 
+    def test_the_last_calls_are_kept_on_request(self):
+        call = byway.Invocation("hello")
+        self.chain.tags(call)
+        self.assertEqual(self.chain.recent(), "")
+        self.chain.keep_recent()
+        self.chain.tags(call)
+        kept = json.loads(self.chain.recent(json=True))
+        self.assertEqual([(one["number"], one["explanation"]["out"]) for one in kept], [(1, 6)])
+        self.chain.keep_recent(False)
+        self.assertEqual(self.chain.recent(), "")
+
+    def test_a_dry_run_status_and_keys(self):
+        self.assertIn(self.key, self.chain.keys().splitlines())
+        change = json.loads(self.chain.diff(self.key, RULE, [byway.Invocation("hello")]))[0]
+        self.assertEqual((change["before"], change["after"]), (6, 2))
+        self.engine.set_rule(self.key, RULE)
+        routers = json.loads(self.chain.status())["routers"]
+        self.assertIn((self.key, True), [(one.get("key"), one["in_force"]) for one in routers])
+
     def test_nobody_left_is_an_error_of_its_own(self):
         self.engine.set_rule(self.key, RULE.replace("*:20880", "*:1"))
         choice = self.chain.route(byway.Invocation("hello"))

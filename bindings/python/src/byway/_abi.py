@@ -189,6 +189,7 @@ BYWAY_ROUTER_BY_NAME = 2
 BYWAY_CHAIN_RUN_ON = 1
 BYWAY_CHAIN_FAIL_FAST = 2
 BYWAY_CHAIN_NO_MEMO = 4
+BYWAY_CHAIN_KEEP_RECENT = 8
 BYWAY_BALANCE_RANDOM = 1
 BYWAY_BALANCE_ROUND_ROBIN = 2
 BYWAY_BALANCE_LEAST_ACTIVE = 3
@@ -1002,12 +1003,14 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_chain_pick": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
     "byway_chain_pick_end": (c_int32, [c_void_p, c_uint64, c_int32, c_int64]),
     "byway_chain_pick_end_with": (c_int32, [c_void_p, c_uint64, c_void_p, c_void_p]),
-    "byway_chain_explain": (c_int32, [c_void_p, c_void_p, c_int32, c_void_p, c_void_p]),
-    "byway_chain_diff": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p]),
     "byway_chain_keys": (c_int32, [c_void_p, c_void_p, c_void_p]),
     "byway_chain_status": (c_int32, [c_void_p, c_void_p, c_void_p]),
     "byway_chain_generation": (c_uint64, [c_void_p]),
     "byway_chain_intern_method": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_chain_explain": (c_int32, [c_void_p, c_void_p, c_int32, c_void_p, c_void_p]),
+    "byway_chain_diff": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_chain_keep_recent": (c_int32, [c_void_p, c_int32, c_void_p]),
+    "byway_chain_recent": (c_int32, [c_void_p, c_int32, c_void_p, c_void_p]),
     "byway_session_new": (c_int32, [c_void_p, c_void_p, c_void_p]),
     "byway_session_route": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "byway_session_pick": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),

@@ -64,7 +64,7 @@ def rule_check(
 ) -> str:
     """Everything that is wrong with a rule text, or looks wrong, with line and column. Empty when nothing is."""
     raw = text.encode()
-    how = _abi.BYWAY_EXPLAIN_JSON if json else _abi.BYWAY_EXPLAIN_TEXT
+    how = _abi.BYWAY_FORMAT_JSON if json else _abi.BYWAY_FORMAT_TEXT
     return take_text(
         lib.byway_rule_check, dialect, kind, raw, len(raw), providers.pointer if providers is not None else None, how
     )
@@ -361,8 +361,17 @@ class Chain(Handle):
 
     def explain(self, invocation: Invocation, json: bool = False) -> str:
         """Per router what came in and out, and for each provider that is gone the sentence that dropped it."""
-        how = _abi.BYWAY_EXPLAIN_JSON if json else _abi.BYWAY_EXPLAIN_TEXT
+        how = _abi.BYWAY_FORMAT_JSON if json else _abi.BYWAY_FORMAT_TEXT
         return take_text(lib.byway_chain_explain, self.pointer, invocation.pointer, how)
+
+    def keep_recent(self, on: bool = True) -> None:
+        """Keeps the last 32 calls from now on, or no longer; those kept so far go either way."""
+        call(lib.byway_chain_keep_recent, self.pointer, int(on))
+
+    def recent(self, json: bool = False) -> str:
+        """The calls kept since ``keep_recent()``, oldest first, each explained by the world that answered it."""
+        how = _abi.BYWAY_FORMAT_JSON if json else _abi.BYWAY_FORMAT_TEXT
+        return take_text(lib.byway_chain_recent, self.pointer, how)
 
     def diff(self, key: str, text: str, invocations: Sequence[Invocation]) -> str:
         """What a proposed rule would change for these calls, as JSON."""
@@ -374,7 +383,7 @@ class Chain(Handle):
         )
 
     def keys(self) -> str:
-        """Keys of the rules this chain wants, as JSON."""
+        """Keys of the rules this chain wants, one a line."""
         return take_text(lib.byway_chain_keys, self.pointer)
 
     def status(self) -> str:
