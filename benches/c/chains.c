@@ -285,9 +285,60 @@ static void threads(void)
     close_bench(&b);
 }
 
-int main(void)
+static const byway_choice *view;
+static byway_choice *choice;
+static byway_picked picked;
+
+static void view_once(struct bench *b)
+{
+    byway_session_route(b->session, b->call, &view, NULL);
+}
+
+static void tags_once(struct bench *b)
+{
+    size_t total;
+    byway_chain_route_tags(b->chain, b->call, NULL, 0, &total, NULL, NULL);
+}
+
+static void choice_once(struct bench *b)
+{
+    byway_chain_route(b->chain, b->call, &choice, NULL);
+    byway_choice_free(choice);
+}
+
+static void pick_once(struct bench *b)
+{
+    byway_session_pick(b->session, b->call, NULL, &picked, NULL);
+}
+
+static const struct {
+    const char *name;
+    void (*once)(struct bench *);
+} counted[] = {
+    { "chain_view", view_once },
+    { "chain_without_session", tags_once },
+    { "chain_choice", choice_once },
+    { "chain_session_pick", pick_once },
+};
+
+/* Rounds of one path and nothing else, to be counted: `--instructions NAME ROUNDS`. */
+static int rounds(const char *name, long count)
+{
+    struct bench b = open_bench(1000, 1);
+    size_t i;
+    for (i = 0; i < sizeof counted / sizeof counted[0]; i++)
+        if (!strcmp(counted[i].name, name))
+            for (; count > 0; count--)
+                counted[i].once(&b);
+    close_bench(&b);
+    return 0;
+}
+
+int main(int argc, char **argv)
 {
     NEED(byway_engine_new(NULL, &engine, NULL));
+    if (argc == 4 && !strcmp(argv[1], "--instructions"))
+        return rounds(argv[2], atol(argv[3]));
     MEASURE(E, byway_abi_version());
     printf("E = %.2f ns, an empty call into the library\n", E);
     one_size(10, 1);

@@ -1,4 +1,6 @@
-"""Builds and runs the bars in C against the shipped library: times, then allocations, then instructions."""
+"""Builds and runs the bars in C against the shipped library: times, then allocations, then instructions; then those in
+Rust."""
+import os
 import re
 import subprocess
 import sys
@@ -41,6 +43,10 @@ def main():
             status |= show([str(counted)])
         if "--instructions" in text:
             count_instructions(program, text)
+    for source in sorted((ROOT / "benches").glob("*.rs")):
+        print(f"\n{source.stem}", flush=True)
+        status |= show([os.environ.get("CARGO", "cargo"), "bench", "--quiet", "--features", "script", "--bench",
+                        source.stem])
     return status
 
 
