@@ -59,20 +59,22 @@ impl Recent {
     }
 }
 
+type Bytes = Box<[u8]>;
+
 /// A call that owns what it is made of.
 struct OwnedCall {
-    method: Box<[u8]>,
-    types: Vec<Box<[u8]>>,
-    arguments: Vec<Option<Box<[u8]>>>,
-    attachments: Vec<(Box<[u8]>, Box<[u8]>)>,
+    method: Bytes,
+    types: Vec<Bytes>,
+    arguments: Vec<Option<Bytes>>,
+    attachments: Vec<(Bytes, Bytes)>,
 }
 
 impl OwnedCall {
     fn of(call: &Invocation<'_>) -> OwnedCall {
         OwnedCall {
             method: call.method.into(),
-            types: call.types.iter().map(|name| Box::from(*name)).collect(),
-            arguments: call.arguments.iter().map(|text| text.map(Box::from)).collect(),
+            types: call.types.iter().map(|name| Bytes::from(*name)).collect(),
+            arguments: call.arguments.iter().map(|text| text.map(Bytes::from)).collect(),
             attachments: call
                 .attachments
                 .iter()
