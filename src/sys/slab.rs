@@ -875,9 +875,8 @@ mod tests {
                 let next = Quince::slab().insert(Quince(Arc::clone(&witness))).as_ptr().addr();
                 std::thread::yield_now();
                 // SAFETY: nobody else knows this object.
-                assert!(
-                    unsafe { Cell::free(next as *const Cell<Quince>) }.is_ok_and(|value| value.is_some())
-                );
+                let freed = unsafe { Cell::free(next as *const Cell<Quince>) };
+                assert!(freed.is_ok_and(|value| value.is_some()));
             });
         }
         assert_eq!(Arc::strong_count(&witness), 1);

@@ -60,7 +60,7 @@ fn start(test: &str, name: &str, arguments: impl Fn(u16, &PathBuf) -> Vec<String
     Some(peer)
 }
 
-fn file(folder: &PathBuf, name: &str, text: &str) -> String {
+fn file(folder: &std::path::Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
     path.to_string_lossy().into_owned()

@@ -160,7 +160,7 @@ fn some_rules(dice: &mut Dice) -> Rules {
         attempt_delay_ms: dice.roll(400) as u32,
         attempt_timeout_ms: dice.roll(600) as u32,
         ready_timeout_ms: dice.roll(600) as u32,
-        overall_timeout_ms: (dice.roll(3) == 0).then(|| dice.roll(3000) as u32).unwrap_or(0),
+        overall_timeout_ms: if dice.roll(3) == 0 { dice.roll(3000) as u32 } else { 0 },
         max_in_flight: dice.roll(4) as u32,
         cap_policy: [CapPolicy::DropOldest, CapPolicy::Wait][dice.roll(2) as usize],
         on_failure: [OnFailure::WhenIdle, OnFailure::Immediate, OnFailure::Latest][dice.roll(3) as usize],
@@ -183,7 +183,7 @@ fn every_race_keeps_its_promises() {
         let live = dice.roll(3) == 0;
         let candidate = |route: u32| Candidate {
             route,
-            family: if route % 2 == 0 { Family::V6 } else { Family::V4 },
+            family: if route.is_multiple_of(2) { Family::V6 } else { Family::V4 },
             selection: if live { 0 } else { route / 3 },
         };
         if live {
