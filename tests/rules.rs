@@ -555,3 +555,21 @@ fn large_hostile_texts_end() {
         }
     }
 }
+
+/// One regular expression is bounded, and so are all of a text together: else a megabyte of them takes gigabytes.
+#[test]
+fn the_regular_expressions_of_one_text_share_a_bound() {
+    let text = |count: usize, regex: &str| -> String {
+        let tag = |i| format!("- {{name: t{i}, match: [{{key: k, value: {{regex: '{regex}'}}}}]}}\n");
+        format!("tags:\n{}", (0..count).map(tag).collect::<String>())
+    };
+    let large = "[a-z]{9000}";
+    for (count, regex, taken) in [(250, "v[0-9]+", true), (2, large, true), (40, large, false)] {
+        for dialect in Dialect::ALL {
+            let reading = byway::rules::read(RuleKind::Tag, dialect, &text(count, regex));
+            assert_eq!(reading.error.is_none(), taken, "{count} {regex} {dialect:?} {:?}", reading.error);
+        }
+    }
+    let error = byway::rules::read(RuleKind::Tag, Dialect::Byway, &text(40, large)).error.unwrap();
+    assert!(error.message().contains("regular expressions of this text"), "{error}");
+}

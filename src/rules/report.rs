@@ -65,17 +65,29 @@ pub struct Report<'t> {
     text: &'t str,
     problems: Vec<Problem>,
     errors: usize,
+    /// Bytes of memory that the compiled patterns of this text may still take.
+    patterns: usize,
 }
+
+/// Memory that all compiled patterns of one text may take, in bytes; the time to compile them goes with it.
+const MAX_PATTERNS: usize = 32 << 20;
 
 impl<'t> Report<'t> {
     /// An empty list about `text`.
     pub fn new(text: &'t str) -> Report<'t> {
-        Report { text, problems: Vec::new(), errors: 0 }
+        Report { text, problems: Vec::new(), errors: 0, patterns: MAX_PATTERNS }
     }
 
     /// The text all this is about.
     pub fn text(&self) -> &'t str {
         self.text
+    }
+
+    /// Sets memory aside for one more compiled pattern; false when the text has used up its share.
+    pub fn set_aside(&mut self, bytes: usize) -> bool {
+        let left = self.patterns.checked_sub(bytes);
+        self.patterns = left.unwrap_or(0);
+        left.is_some()
     }
 
     /// Adds an error at a byte offset.

@@ -15,6 +15,8 @@ use regex::{Regex, RegexBuilder};
 const REGEX_TEXT: usize = 4096;
 /// Largest compiled regular expression in bytes.
 const REGEX_SIZE: usize = 1 << 20;
+/// What is enough for almost every one.
+const REGEX_USUAL: usize = 1 << 17;
 
 /// A parsed `StringMatch`.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +73,7 @@ impl StringMatch {
             compiled: None,
             empty_is_unset: dialect.table().string_match_empty_is_unset,
         };
-        if let Err(message) = read.compile(dialect) {
+        if let Err(message) = read.compile(dialect, report) {
             report.error(fields.place("regex"), message);
         }
         if read.operators().iter().all(|operator| operator.is_none()) {
@@ -80,7 +82,7 @@ impl StringMatch {
         (report.errors() == before).then_some(read)
     }
 
-    fn compile(&mut self, dialect: Dialect) -> Result<(), String> {
+    fn compile(&mut self, dialect: Dialect, report: &mut Report<'_>) -> Result<(), String> {
         let Some(text) = &self.regex else { return Ok(()) };
         if text.len() > REGEX_TEXT {
             return Err(format!(
@@ -90,10 +92,23 @@ impl StringMatch {
         }
         let unanchored = dialect.table().regex_unanchored;
         let pattern = if unanchored { text.clone() } else { format!("^(?:{text})$") };
-        let built = RegexBuilder::new(&pattern).size_limit(REGEX_SIZE).dfa_size_limit(REGEX_SIZE).build();
-        // Wrapping could make sense of unbalanced brackets: `a)(b`.
-        let alone = RegexBuilder::new(text).size_limit(REGEX_SIZE).build();
-        match built.and_then(|built| alone.map(|_| built)) {
+        let compile =
+            |text: &str, size: usize| RegexBuilder::new(text).size_limit(size).dfa_size_limit(size).build();
+        let room = |report: &mut Report<'_>, size: usize| match report.set_aside(size) {
+            true => Ok(()),
+            false => {
+                Err("the regular expressions of this text are too many or too large together".to_owned())
+            }
+        };
+        // Wrapping could make sense of unbalanced brackets, `a)(b`: the text is looked at alone too.
+        let both = |size: usize| compile(text, size).and_then(|_| compile(&pattern, size));
+        room(report, REGEX_USUAL)?;
+        let mut built = both(REGEX_USUAL);
+        if matches!(built, Err(regex::Error::CompiledTooBig(_))) {
+            room(report, REGEX_SIZE)?;
+            built = both(REGEX_SIZE);
+        }
+        match built {
             Ok(built) => {
                 self.compiled = Some(built);
                 Ok(())
