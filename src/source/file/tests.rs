@@ -198,7 +198,9 @@ fn a_directory_that_is_swapped_or_goes_and_returns_keeps_what_it_had() {
     assert!(source.status().last_error.is_some());
     link("v1");
     follower.wait_text(&rule, "one");
-    assert!(source.status().connected);
+    while !source.status().connected {
+        assert!(follower.bell.recv_timeout(end.saturating_duration_since(Instant::now())).is_ok());
+    }
 }
 
 #[test]

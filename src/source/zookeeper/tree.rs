@@ -501,3 +501,165 @@ fn is_path(path: &str) -> bool {
 fn broken(what: &str) -> Error {
     Error::new(Status::E_SOURCE, format!("the server breaks the protocol: {what}")).source(Source::Socket)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server: nodes by path, and what it has seen.
+    struct Server {
+        nodes: BTreeMap<String, &'static str>,
+        zxid: i64,
+    }
+
+    impl Server {
+        fn new(zxid: i64, nodes: &[(&str, &'static str)]) -> Server {
+            let nodes = nodes.iter().map(|(path, text)| ((*path).to_owned(), *text)).collect();
+            Server { nodes, zxid }
+        }
+
+        /// The answer to a request, without its length.
+        fn answer(&self, request: &[u8]) -> Vec<u8> {
+            let mut reader = Reader::new(&request[4..]);
+            let (xid, operation) = (reader.int().unwrap(), reader.int().unwrap());
+            let path = reader.text().unwrap();
+            let mut bytes = Vec::new();
+            bytes.extend(xid.to_be_bytes());
+            bytes.extend(self.zxid.to_be_bytes());
+            let known = self.nodes.get(path);
+            let error = if known.is_some() { OK } else { NO_NODE };
+            bytes.extend(error.to_be_bytes());
+            let text = |bytes: &mut Vec<u8>, text: &str| {
+                bytes.extend((text.len() as i32).to_be_bytes());
+                bytes.extend(text.as_bytes());
+            };
+            match known {
+                Some(known) if operation == Operation::GetData as i32 => text(&mut bytes, known),
+                Some(known) if operation == Operation::GetChildren as i32 => {
+                    let names: Vec<&str> = known.split_whitespace().collect();
+                    bytes.extend((names.len() as i32).to_be_bytes());
+                    names.iter().for_each(|name| text(&mut bytes, name));
+                }
+                _ => {}
+            }
+            bytes
+        }
+
+        /// Answers everything the tree asks until it asks no more; the number of requests.
+        fn serve(&self, tree: &mut Tree) -> usize {
+            let mut count = 0;
+            let mut waiting: VecDeque<Vec<u8>> = VecDeque::new();
+            loop {
+                waiting.extend(std::iter::from_fn(|| tree.next_request()));
+                let Some(request) = waiting.pop_front() else { return count };
+                count += 1;
+                let answer = self.answer(&request);
+                let (reply, reader) = Reply::read(&answer).unwrap();
+                waiting.extend(tree.reply(reply, reader).unwrap());
+            }
+        }
+    }
+
+    fn tree(topics: &[Topic]) -> Tree {
+        let mut tree = Tree::new("", "/dubbo", "/services");
+        tree.follow(&topics.iter().cloned().collect());
+        tree
+    }
+
+    fn published(tree: &mut Tree) -> Vec<(String, Option<String>)> {
+        let text = |value: Value| match value {
+            Value::Absent => None,
+            Value::Text(text) => Some(text.to_string()),
+            Value::List(list) => Some(list.join(" ")),
+        };
+        let one =
+            |publication: Publication| (publication.topic.to_string(), text(publication.state.unwrap()));
+        tree.publications().into_iter().map(one).collect()
+    }
+
+    const RULE: &str = "/dubbo/config/dubbo/k";
+
+    #[test]
+    fn what_happens_during_a_read_is_read_again_and_what_is_missing_is_waited_for() {
+        let topic = Topic::rule("k");
+        let mut tree = tree(std::slice::from_ref(&topic));
+        let mut server = Server::new(1, &[("/dubbo", "")]);
+        server.serve(&mut tree);
+        assert_eq!(published(&mut tree), [("k".to_owned(), None)]);
+        tree.event(RULE);
+        let request = tree.next_request().unwrap();
+        server.nodes.insert(RULE.to_owned(), "one");
+        let answer = server.answer(&request);
+        // Changed again before the answer is here.
+        server.nodes.insert(RULE.to_owned(), "two");
+        tree.event(RULE);
+        let (reply, reader) = Reply::read(&answer).unwrap();
+        tree.reply(reply, reader).unwrap();
+        assert!(!tree.is_settled());
+        server.serve(&mut tree);
+        assert_eq!(published(&mut tree), [("k".to_owned(), Some("two".to_owned()))]);
+        assert_eq!(server.serve(&mut tree), 0);
+    }
+
+    #[test]
+    fn what_another_server_does_not_have_is_not_deleted() {
+        let topics = [Topic::rule("k"), Topic::Providers("S".into())];
+        let before = Server::new(
+            100,
+            &[("/dubbo", ""), (RULE, "rule"), ("/dubbo/S/providers", "dubbo%3A%2F%2Fh%3A1%2FS")],
+        );
+        // The same tree later, without the rule; one that has gone back in time; an empty one.
+        let table = [
+            (Server::new(101, &[("/dubbo", ""), ("/dubbo/S/providers", "x")]), true, false),
+            (Server::new(5, &[("/dubbo", ""), ("/dubbo/S/providers", "x")]), false, false),
+            (Server::new(1, &[]), false, true),
+        ];
+        for (after, deleted, bereft) in table {
+            let mut tree = tree(&topics);
+            before.serve(&mut tree);
+            assert_eq!(published(&mut tree).len(), 2);
+            tree.restart(true);
+            after.serve(&mut tree);
+            let complaint = tree.finish_rereading();
+            let gone = published(&mut tree).contains(&("k".to_owned(), None));
+            assert_eq!((gone, complaint.is_none(), tree.is_bereft()), (deleted, deleted, bereft));
+            // It comes, and then it is really deleted.
+            let mut last = Server::new(200, &[("/dubbo", ""), (RULE, "again")]);
+            tree.event(RULE);
+            last.serve(&mut tree);
+            assert!(published(&mut tree).contains(&("k".to_owned(), Some("again".to_owned()))));
+            last.nodes.remove(RULE);
+            tree.event(RULE);
+            last.serve(&mut tree);
+            assert!(published(&mut tree).contains(&("k".to_owned(), None)));
+        }
+    }
+
+    #[test]
+    fn a_list_of_instances_is_known_when_each_of_them_is() {
+        let topic = Topic::Instances("app".into());
+        let mut tree = tree(std::slice::from_ref(&topic));
+        let server = Server::new(
+            1,
+            &[("/dubbo", ""), ("/services/app", "b a"), ("/services/app/a", "A"), ("/services/app/b", "B")],
+        );
+        server.serve(&mut tree);
+        assert_eq!(published(&mut tree), [("/services/app".to_owned(), Some("A B".to_owned()))]);
+        tree.follow(&BTreeSet::new());
+        assert_eq!(tree.nodes.len(), 1, "only the root is looked at");
+    }
+
+    #[test]
+    fn a_server_that_answers_out_of_order_is_left() {
+        let mut tree = tree(&[Topic::rule("k")]);
+        let (first, second) = (tree.next_request().unwrap(), tree.next_request().unwrap());
+        let server = Server::new(1, &[]);
+        let answer = server.answer(&second);
+        let (reply, reader) = Reply::read(&answer).unwrap();
+        assert!(tree.reply(reply, reader).is_err());
+        assert_ne!(first, second);
+        let (reply, reader) = Reply::read(&answer).unwrap();
+        let mut idle = Tree::new("", "/dubbo", "/services");
+        assert!(idle.reply(reply, reader).is_err());
+    }
+}
