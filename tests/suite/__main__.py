@@ -108,6 +108,7 @@ PARTS = [
     ("examples", package.examples),
     ("cpp", faces.cpp),
     ("python", faces.python),
+    ("dubbo", faces.estate),
     ("allocations", allocations),
     ("memcheck", c_programs.memcheck),
     ("asan", c_programs.address),

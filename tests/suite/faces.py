@@ -120,3 +120,16 @@ def cpp(report):
     if report.ok(made.returncode == 0, "the libcurl example compiles", made.stdout):
         done = run([str(example)], timeout=60)
         report.ok(done.returncode == 0 and "hello over byway!" in done.stdout, "libcurl over byway", done.stdout)
+
+
+def estate(report):
+    """The example with ZooKeeper and real Dubbo providers, followed by every caller there is."""
+    done = run([sys.executable, str(ROOT / "examples" / "dubbo" / "run.py")], timeout=900,
+               env={"BYWAY_LIBRARY": str(prefix() / "lib" / "libbyway.a")})
+    for what, why in re.findall(r"^skipped: ([^:]*): (.*)$", done.stdout, re.M):
+        report.skip(what, why)
+    for line in done.stdout.splitlines():
+        if line.startswith("FAIL"):
+            print(f"FAIL {report.name}: {line[4:].strip()}")
+    if not report.counted(done.stdout, r"^(\d+) passed, (\d+) failed()()$"):
+        report.ok(False, "the example ends with its count", done.stdout)
