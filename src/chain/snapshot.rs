@@ -54,7 +54,7 @@ pub(super) enum Tags {
 
 #[derive(Clone, Default)]
 pub(super) struct Texts {
-    pub(super) list: Vec<Box<str>>,
+    pub(super) list: Vec<Arc<str>>,
 }
 
 impl Invokers {

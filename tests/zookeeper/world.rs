@@ -238,8 +238,8 @@ fn flood() {
     let before = bound.binding.status().worlds;
     let begin = Instant::now();
     let mut writes = 0u32;
-    // At least 1000 writes in a second, for two seconds; calls go on all the while.
-    while begin.elapsed() < Duration::from_secs(2) {
+    // A thousand writes a second, or as many as this machine can; calls go on all the while.
+    while writes < 2000 {
         for _ in 0..20 {
             writes += 1;
             admin.set(RULE, only(u16::try_from(writes % 50 + 1).unwrap()).as_bytes());
@@ -252,7 +252,8 @@ fn flood() {
     bound.until_route("hello", &[50]);
     let worlds = bound.binding.status().worlds - before;
     println!("     {writes} writes, {worlds} worlds");
-    assert!(writes >= 1000 && worlds > 0 && worlds <= 300);
+    // One publication in 10 ms, whatever comes.
+    assert!(worlds > 0 && u128::from(worlds) <= begin.elapsed().as_millis() / 10 + 5);
     assert_eq!(
         bound.chain.chain().route(&byway::chain::invocation::Invocation::new(b"hello")).unwrap().len(),
         1
