@@ -14,7 +14,8 @@ use crate::runtime::notice::Notice;
 use crate::runtime::queue::{Completion, Queue};
 use crate::sys::slab::Shared;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use once_cell::sync::OnceCell;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// `kind` of a selector's completion record.
@@ -24,7 +25,7 @@ const COMPLETION: i32 = 1;
 #[derive(Default)]
 pub struct Side {
     canceled: AtomicBool,
-    waiter: OnceLock<Arc<Waiter>>,
+    waiter: OnceCell<Arc<Waiter>>,
 }
 
 impl Side {
