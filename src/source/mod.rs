@@ -8,7 +8,7 @@
 //! | file | subject |
 //! |---|---|
 //! | [`topic`], [`board`] | what can be followed; the last state known of it, and who is told |
-//! | [`memory`], [`file`], `zookeeper` | the sources |
+//! | [`memory`], [`mod@file`], `zookeeper` | the sources |
 //! | [`providers`], [`merge`], [`configurator`], [`instances`] | Dubbo's layout: provider URLs, consumer parameters, overrides, application-level discovery |
 //! | [`bind`] | a chain that follows a source |
 //! | [`backoff`] | how long to wait before trying again |

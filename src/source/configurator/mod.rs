@@ -2,7 +2,7 @@
 //!
 //! Two forms, one meaning. The old one is a URL under `<interface>/configurators`
 //! (`override://10.0.0.1:20880/S?weight=50`, `absent://…` for "only where missing"). The new one is a YAML text of the
-//! config centre under `<application>.configurators` and `<service key>.configurators` ([`text`]), v2.7 by address and
+//! config centre under `<application>.configurators` and `<service key>.configurators` (`text.rs`), v2.7 by address and
 //! side, v3.0 with a `match`. Upstream: `AbstractConfigurator`, `ConfigParser`. Only what acts on the consumer's side is
 //! applied here; providers apply theirs themselves and register the result.
 

@@ -3,7 +3,7 @@
 //! The client is byway's own, because the maintained crates bring an async runtime with threads that are not ours to
 //! name or end; what following a tree needs of the protocol is small ([`wire`]). One thread, `byway-zookeeper`, does
 //! everything: it connects to the servers in turn, with waits that grow to a bound and never end, takes its session
-//! up again or begins another, reads everything again, and publishes when all of it is known ([`tree`]).
+//! up again or begins another, reads everything again, and publishes when all of it is known (`tree.rs`).
 
 mod address;
 mod connection;
