@@ -1,7 +1,7 @@
 //! The last calls of a service, to be explained afterwards: off until somebody looks, and then a ring of 32.
 //!
 //! A kept call is what was asked, the world that answered and what it drew; the explanation is made when it is read.
-//! The switch is part of the world ([`Plan::recent`]), so calls pay nothing for it while it is off.
+//! The switch is part of the world (`Plan::recent`), so calls pay nothing for it while it is off.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;

@@ -45,10 +45,13 @@ pub struct EngineOptions {
     pub callbacks_any_thread: bool,
 }
 
+/// Host code that says that nobody waits for an answer any more.
+pub type Telling = Box<dyn FnOnce()>;
+
 /// Something that waits and must learn that the engine is closing.
 pub trait Operation: Send + Sync {
-    /// Ends it with `status`; must not run host code.
-    fn stop(&self, status: Status);
+    /// Ends it with `status`; must not run host code. Returns what the host must be told when no lock is held.
+    fn stop(&self, status: Status) -> Option<Telling>;
 }
 
 const OPEN: u8 = 0;

@@ -58,7 +58,13 @@ impl Engine {
         // `remember` looks at the state under the same lock, so nothing slips in behind this.
         let waiting = core::mem::take(&mut *self.operations.lock());
         for operation in waiting.into_values().filter_map(|operation| operation.upgrade()) {
-            operation.stop(Status::E_SHUTDOWN);
+            if let Some(tell) = operation.stop(Status::E_SHUTDOWN) {
+                // No further call of this engine begins, but whoever was asked learns that nobody waits any more.
+                let scope = record::current().enter_callback(self.id, 0);
+                if scope.is_some() {
+                    tell();
+                }
+            }
         }
     }
 

@@ -14,7 +14,7 @@
 //! | [`affinity`], [`tag`], [`string_match`], [`mock`] | the other kinds |
 //! | [`ip`], [`java_ip`] | IP expressions: ours, and Dubbo's own answers |
 //! | [`mesh`] | VirtualService and DestinationRule, and the router over them |
-//! | [`script`], [`file`] | JavaScript that filters the list, by rule, from a URL, in a file |
+//! | [`script`], [`mod@file`] | JavaScript that filters the list, by rule, from a URL, in a file |
 //! | [`slot`], `edit` | one key's rule through its updates |
 //! | [`lower`], `value_test` | rules to programs |
 //! | [`routers`] | the routers a chain has by its dialect, and those from URLs |

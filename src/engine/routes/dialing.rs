@@ -7,7 +7,7 @@ use super::select::{Driven, Selecting, Side};
 use crate::dial::race::Family;
 use crate::dial::socks::{Credentials, Host, Version};
 use crate::dial::{Batch, Canceler, Fault, Leg, Next, Report, RouteSource, Via, Waker};
-use crate::engine::{Engine, Operation};
+use crate::engine::{Engine, Operation, Telling};
 use crate::error::{Error, Status};
 use crate::net::recover::{Phase, Report as Told};
 use crate::net::route::{Target, flag};
@@ -246,8 +246,9 @@ fn failure(fault: Fault) -> Failure {
 pub struct Stop(pub Canceler);
 
 impl Operation for Stop {
-    fn stop(&self, status: Status) {
+    fn stop(&self, status: Status) -> Option<Telling> {
         self.0.stop(status);
+        None
     }
 }
 

@@ -5,7 +5,7 @@ use super::dns::{self, Resolver, Resolving, Serving};
 use super::listen::Audience;
 use super::proxies::{Choosing, ProxySource};
 use super::request::{DnsRequest, ProxyRequest};
-use crate::engine::{Engine, Operation};
+use crate::engine::{Engine, Operation, Telling};
 use crate::error::{Error, Result, Source, Status};
 use crate::net::events::Listening;
 use crate::net::plan::Answers;
@@ -15,6 +15,7 @@ use crate::runtime::queue::{Completion, Queue};
 use crate::sys::slab::Shared;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use once_cell::sync::OnceCell;
+use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -47,12 +48,44 @@ struct Waiter {
     id: u64,
     notice: Arc<Notice>,
     stopped: AtomicI32,
+    /// What it waits for, so that a shutdown can call it off.
+    asked: Mutex<Asked>,
 }
 
 impl Operation for Waiter {
-    fn stop(&self, status: Status) {
+    fn stop(&self, status: Status) -> Option<Telling> {
+        let tell = core::mem::take(&mut *self.asked.lock()).call_off();
         self.stopped.store(status.0, Ordering::SeqCst);
         self.notice.wake();
+        tell
+    }
+}
+
+/// A question that is awaited, and who was asked.
+#[derive(Default)]
+enum Asked {
+    #[default]
+    Nothing,
+    Proxies(Shared<ProxyRequest>, Option<Arc<ProxySource>>),
+    Names(Shared<DnsRequest>, Option<Arc<Resolver>>),
+}
+
+impl Asked {
+    /// A later answer is told that it is too late; returns the call that tells the host.
+    fn call_off(self) -> Option<Telling> {
+        match self {
+            Asked::Proxies(request, source) if request.cancel() => Some(Box::new(move || {
+                if let Some(Choosing::Host(host)) = source.as_deref().map(ProxySource::kind) {
+                    host.canceled(request.id());
+                }
+            })),
+            Asked::Names(request, resolver) if request.cancel() => Some(Box::new(move || {
+                if let Some(Resolving::Host(host)) = resolver.as_deref().map(Resolver::kind) {
+                    host.canceled(request.id());
+                }
+            })),
+            _ => None,
+        }
     }
 }
 
@@ -255,7 +288,7 @@ impl Selecting {
             return Err(Status::E_WOULD_DEADLOCK.into());
         }
         let seen = waiter.notice.seen();
-        if !self.watch(&waiter.notice) || side.is_canceled() {
+        if !self.watch(&waiter) || side.is_canceled() {
             return Ok(());
         }
         if !waiter.notice.wait(seen, Some(deadline)) {
@@ -285,8 +318,12 @@ impl Selecting {
         let engine = &self.rest.target.engine;
         let queue = self.rest.queue.as_ref().unwrap_or(engine.queue());
         let id = engine.next_id();
-        let waiter =
-            Arc::new(Waiter { id, notice: Notice::new(Arc::clone(queue)), stopped: AtomicI32::new(0) });
+        let waiter = Arc::new(Waiter {
+            id,
+            notice: Notice::new(Arc::clone(queue)),
+            stopped: AtomicI32::new(0),
+            asked: Mutex::default(),
+        });
         let weak: Weak<dyn Operation> = Arc::downgrade(&waiter) as Weak<dyn Operation>;
         engine.remember(id, weak)?;
         let _ = side.waiter.set(Arc::clone(&waiter));
@@ -294,12 +331,22 @@ impl Selecting {
     }
 
     /// False when the awaited answer is there already.
-    fn watch(&self, notice: &Arc<Notice>) -> bool {
-        match &self.rest.pending {
-            Pending::None => false,
-            Pending::Proxies(request, _) => request.watch(notice, false),
-            Pending::Names(request, ..) => request.watch(notice, self.rest.early),
+    fn watch(&self, waiter: &Waiter) -> bool {
+        let (waits, asked) = match &self.rest.pending {
+            Pending::None => (false, Asked::Nothing),
+            Pending::Proxies(request, source) => {
+                (request.watch(&waiter.notice, false), Asked::Proxies(request.clone(), source.clone()))
+            }
+            Pending::Names(request, _, by_host) => (
+                request.watch(&waiter.notice, self.rest.early),
+                Asked::Names(request.clone(), self.rest.target.resolver.clone().filter(|_| *by_host)),
+            ),
+        };
+        if waits {
+            let before = core::mem::replace(&mut *waiter.asked.lock(), asked);
+            drop(before);
         }
+        waits
     }
 
     /// As [`Selecting::next`] without waiting: `E_…` or a result, or [`Driven::Wait`] after which exactly one record
@@ -317,7 +364,7 @@ impl Selecting {
             let waiter = self.waiter(side)?;
             self.stopped(&waiter)?;
             let seen = waiter.notice.seen();
-            if !self.watch(&waiter.notice) || side.is_canceled() {
+            if !self.watch(&waiter) || side.is_canceled() {
                 continue;
             }
             let completion =
@@ -353,7 +400,7 @@ impl Selecting {
             if let Some(wake) = wake.take() {
                 waiter.notice.set_hook(Some(Arc::new(wake)));
             }
-            if self.watch(&waiter.notice) && !side.is_canceled() {
+            if self.watch(&waiter) && !side.is_canceled() {
                 return Ok(Driven::Wait);
             }
         }
@@ -394,6 +441,8 @@ impl Selecting {
     pub fn end(&mut self, side: &Side) {
         give_up(&mut self.rest.pending, &self.rest.target);
         if let Some(waiter) = side.waiter.get() {
+            let asked = core::mem::take(&mut *waiter.asked.lock());
+            drop(asked);
             self.rest.target.engine.forget(waiter.id);
             waiter.notice.finish(Status::E_CANCELED);
         }
