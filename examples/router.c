@@ -7,13 +7,15 @@
  *
  * Build and run: make demo
  */
-#include <byway.h>
+#include "byway.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 /* Every byway function that can fail takes a place for an error object: it says what went wrong, and where. */
-static void check(byway_status status, byway_error *err, const char *what)
+/* Arguments are evaluated in any order, so the place of the error is passed, not what is in it. */
+static void check(byway_status status, byway_error **place, const char *what)
 {
+    byway_error *err = place != NULL ? *place : NULL;
     byway_str message;
     if (status >= 0)
         return;
@@ -77,50 +79,50 @@ int main(void)
     uint64_t tag;
 
     /* One engine a process, one chain a service that is called, one session a thread that calls it. */
-    check(byway_engine_new(NULL, &engine, &err), err, "engine");
-    check(byway_invokers_new(engine, providers, tags, 4, 0, NULL, &list, &err), err, "providers");
+    check(byway_engine_new(NULL, &engine, &err), &err, "engine");
+    check(byway_invokers_new(engine, providers, tags, 4, 0, NULL, &list, &err), &err, "providers");
     check(byway_chain_new(engine, "consumer://10.20.1.9/HelloService?application=web", BYWAY_NUL, NULL, &chain, &err),
-          err, "chain");
-    check(byway_chain_set_invokers(chain, list, NULL, &err), err, "set_invokers");
-    check(byway_session_new(chain, &session, &err), err, "session");
-    check(byway_invocation_new(&call, &err), err, "invocation");
+          &err, "chain");
+    check(byway_chain_set_invokers(chain, list, NULL, &err), &err, "set_invokers");
+    check(byway_session_new(chain, &session, &err), &err, "session");
+    check(byway_invocation_new(&call, &err), &err, "invocation");
 
     /* A rule is set by its key, here the service's. Chains follow at once; calls under way see one world or the other. */
     check(byway_rule_key(BYWAY_DIALECT_BYWAY, BYWAY_RULE_CONDITION, NULL, 0, "HelloService", BYWAY_NUL, NULL, 0, NULL,
                          0, &key, &err),
-          err, "rule_key");
+          &err, "rule_key");
     byway_text_str(key, &name);
-    check(byway_engine_set_rule(engine, name.data, name.len, rule, BYWAY_NUL, &err), err, "set_rule");
+    check(byway_engine_set_rule(engine, name.data, name.len, rule, BYWAY_NUL, &err), &err, "set_rule");
     printf("rule %s\n%s\n", name.data, rule);
 
     for (i = 0; i < 3; i++) {
         check(byway_invocation_set_method(call, methods[i], BYWAY_NUL), NULL, "set_method");
-        check(byway_session_route(session, call, &choice, &err), err, "route");
+        check(byway_session_route(session, call, &choice, &err), &err, "route");
         printf("%s may be served by:", methods[i]);
         for (n = 0; n < byway_choice_len(choice); n++)
             if (byway_choice_tag_at(choice, n, &tag) == BYWAY_OK)
                 printf(" %llu", (unsigned long long)tag);
         printf("\n");
-        check(byway_chain_explain(chain, call, BYWAY_FORMAT_TEXT, &text, &err), err, "explain");
+        check(byway_chain_explain(chain, call, BYWAY_FORMAT_TEXT, &text, &err), &err, "explain");
         show(text);
         printf("\n");
     }
 
     /* Route and pick in one call. A ticket of an algorithm that counts calls is given back when the call has ended. */
     check(byway_invocation_set_method(call, "hello", BYWAY_NUL), NULL, "set_method");
-    check(byway_session_pick(session, call, NULL, &picked, &err), err, "pick");
+    check(byway_session_pick(session, call, NULL, &picked, &err), &err, "pick");
     printf("picked for hello: %s\n", picked.tag <= 2 ? "one on port 20880" : "one on the wrong port");
     byway_chain_pick_end(chain, picked.ticket, 1, -1);
 
     /* Would the other text do what its author means? First by itself, then for a call. */
     check(byway_rule_check(BYWAY_DIALECT_BYWAY, BYWAY_RULE_CONDITION, slip, BYWAY_NUL, list, BYWAY_FORMAT_TEXT, &text,
                            &err),
-          err, "rule_check");
+          &err, "rule_check");
     printf("\nabout the rule with the slip:\n");
     show(text);
     check(byway_invocation_set_method(call, "hello2", BYWAY_NUL), NULL, "set_method");
     calls[0] = call;
-    check(byway_chain_diff(chain, name.data, name.len, slip, BYWAY_NUL, calls, 1, &text, &err), err, "diff");
+    check(byway_chain_diff(chain, name.data, name.len, slip, BYWAY_NUL, calls, 1, &text, &err), &err, "diff");
     printf("it would change for hello2:\n");
     show(text);
     printf("\n");
@@ -130,7 +132,7 @@ int main(void)
     byway_session_free(session);
     byway_chain_release(chain);
     byway_invokers_release(list);
-    check(byway_engine_shutdown(engine, 1000, &err), err, "shutdown");
+    check(byway_engine_shutdown(engine, 1000, &err), &err, "shutdown");
     byway_engine_release(engine);
     return 0;
 }

@@ -19,12 +19,13 @@
 static const char consumer[] = "consumer://127.0.0.1/org.example.HelloService?interface=org.example.HelloService"
                                "&application=hello-c&side=consumer";
 
-static void need(byway_status status, byway_error *err)
+/* Arguments are evaluated in any order, so the place of the error is passed, not what is in it. */
+static void need(byway_status status, byway_error **err)
 {
     byway_str message = { "", 0 };
     if (status >= 0)
         return;
-    byway_error_message(err, &message);
+    byway_error_message(err != NULL ? *err : NULL, &message);
     fprintf(stderr, "%s: %s\n", byway_status_name(status), message.data);
     exit(1);
 }
@@ -142,11 +143,11 @@ int main(int argc, char **argv)
     const struct timespec pause = { 0, 20 * 1000 * 1000 };
     if (argc != 2)
         return 2;
-    need(byway_engine_new(NULL, &engine, &err), err);
-    need(byway_source_new_zookeeper(engine, TEXT(argv[1]), NULL, &source, &err), err);
-    need(byway_chain_new(engine, TEXT(consumer), NULL, &chain, &err), err);
+    need(byway_engine_new(NULL, &engine, &err), &err);
+    need(byway_source_new_zookeeper(engine, TEXT(argv[1]), NULL, &source, &err), &err);
+    need(byway_chain_new(engine, TEXT(consumer), NULL, &chain, &err), &err);
     /* Rules, providers, overrides: from here on the chain follows all of it. */
-    need(byway_chain_bind_source(chain, source, NULL, NULL, 10000, &err), err);
+    need(byway_chain_bind_source(chain, source, NULL, NULL, 10000, &err), &err);
     printf("ready\n");
     /* Until nobody reads any more. */
     while (!ferror(stdout)) {

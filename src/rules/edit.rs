@@ -125,8 +125,8 @@ mod tests {
             ("method=a", "method!=é", true),
             ("zone=ü", "zone=ä & port=1", true),
             ("\"method=b => zone=ü\"", "method=b => zone=ü", true),
-            ("host=1.* =>", "false => false # nobody", true),
-            ("region=y  ", "region=z", true),
+            ("host=1.* =>", "method=q => zone=z # new", true),
+            ("region=y", "region=z", true),
             // Another structure, or something to say about it.
             ("region=x", "region=x\n  - a => b", false),
             ("region=x", "region=x: 1", false),
@@ -136,9 +136,11 @@ mod tests {
             ("method=a => region=x", "12", false),
             ("method=a => region=x", "*alias", false),
             ("region=x", "=region=x", false),
+            ("host=1.* =>", "false => false # nobody", false),
             ("  - method=a", "- method=a", false),
             ("force: true", "force: false", false),
             ("conditions:", "conditions: ", false),
+            ("region=y  ", "region=z", false),
         ] {
             let text = BEFORE.replacen(from, to, 1);
             let edited = edit(&text, Dialect::Byway);
