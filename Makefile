@@ -2,6 +2,8 @@
 CARGO    ?= cargo
 PYTHON   ?= python3
 CC       ?= cc
+# What takes the debug information out of what is installed; STRIP=: keeps it.
+STRIP    ?= strip
 PROFILE  ?= release
 FEATURES ?= script
 PREFIX   ?= /usr/local
@@ -39,9 +41,10 @@ install: $(BUILT)/libbyway.so $(BUILT)/libbyway.a
 	ln -sf libbyway.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libbyway.so.$(ABI)"
 	ln -sf libbyway.so.$(ABI) "$(DESTDIR)$(LIBDIR)/libbyway.so"
 	install -m 644 $(BUILT)/libbyway.a "$(DESTDIR)$(LIBDIR)/libbyway.a"
-	sed $(SUBSTITUTE) packaging/byway.pc.in > "$(DESTDIR)$(LIBDIR)/pkgconfig/byway.pc"
-	sed $(SUBSTITUTE) packaging/byway-config.cmake.in > "$(DESTDIR)$(LIBDIR)/cmake/byway/byway-config.cmake"
-	sed $(SUBSTITUTE) packaging/byway-config-version.cmake.in \
+	$(STRIP) --strip-debug "$(DESTDIR)$(LIBDIR)/libbyway.so.$(VERSION)" "$(DESTDIR)$(LIBDIR)/libbyway.a"
+	@sed $(SUBSTITUTE) packaging/byway.pc.in > "$(DESTDIR)$(LIBDIR)/pkgconfig/byway.pc"
+	@sed $(SUBSTITUTE) packaging/byway-config.cmake.in > "$(DESTDIR)$(LIBDIR)/cmake/byway/byway-config.cmake"
+	@sed $(SUBSTITUTE) packaging/byway-config-version.cmake.in \
 	  > "$(DESTDIR)$(LIBDIR)/cmake/byway/byway-config-version.cmake"
 
 SUBSTITUTE = -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \

@@ -18,7 +18,8 @@
  * reference. `const T **out` and *_at: borrowed from self.
  *
  * Strings in.  Pointer and length; the length BYWAY_NUL means "up to the first NUL"; (NULL, 0) is empty. Hosts and rule
- * texts must be UTF-8, invocation strings are bytes. They are copied or used up before the call returns.
+ * texts must be UTF-8, invocation strings are bytes. They are copied or used up before the call returns;
+ * only byway_invocation_set_* borrow theirs, until they are replaced, reset or freed.
  * Strings out.  byway_str, followed by a NUL that len does not count, valid until the handle goes.
  *
  * Status.  0 ok, negative error, positive information. Numbers are fixed for ever.
@@ -29,7 +30,7 @@
  * _init function. Fields are only appended. Array fillers take stride (sizeof of the host's record) and cap, write
  * min(cap, total) records, zero what is newer than the library, and always set total; (NULL, 0) counts.
  *
- * Callbacks.  user_data first, last the call's context. They run only on a thread that is itself inside a byway call,
+ * Callbacks.  user_data first, last the call's context; texts they are given are followed by a NUL too. They run only on a thread that is itself inside a byway call,
  * with no lock of byway's held (unless BYWAY_CALLBACKS_ANY_THREAD). They must return: no longjmp, no exception, no
  * thread exit. Any status that is not BYWAY_OK, BYWAY_PENDING, BYWAY_PASS or negative counts as BYWAY_E_HOST.
  * From inside a callback: retain, release, free, cancel and getters always; a nested selector to depth 8; shutdown of
@@ -90,7 +91,7 @@
 #define BYWAY_COMPLETION_SELECTOR 1
 
 /**
- * A source has reached its first state.
+ * A source has reached its first state. (2 is retired: dials post no records.)
  */
 #define BYWAY_COMPLETION_SOURCE 3
 
@@ -521,7 +522,7 @@
 #define BYWAY_HANDSHAKE_PEEK 3
 
 /**
- * Credentials are asked for: `byway_handshake_challenges`, `byway_handshake_answer`.
+ * Credentials are asked for: `byway_handshake_challenge_at`, `byway_handshake_answer`.
  */
 #define BYWAY_HANDSHAKE_CREDENTIALS 4
 
@@ -2155,7 +2156,7 @@ typedef struct byway_failed_call {
 } byway_failed_call;
 
 /**
- * A connection whose exchange failed, for `byway_engine_track_failure`.
+ * A connection whose exchange failed, for `byway_failure_track`.
  */
 typedef struct byway_failed_exchange {
     /**
@@ -2916,10 +2917,9 @@ byway_status byway_layout(uint32_t index,
 BYWAY_API byway_status byway_error_code(const struct byway_error *self);
 
 /**
- * Who found it: 0 argument, 1 callback, 2 parser, 3 socket, 4 script, 5 panic, 6 engine (`BYWAY_SOURCE_*`).
+ * Who found it: 0 argument, 1 callback, 2 parser, 3 socket, 4 script, 5 panic, 6 engine.
  */
-BYWAY_API
-int32_t byway_error_source(const struct byway_error *self);
+BYWAY_API int32_t byway_error_source(const struct byway_error *self);
 
 /**
  * One line of English that says what was found and what was expected, without the subject.

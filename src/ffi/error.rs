@@ -73,7 +73,7 @@ pub unsafe extern "C" fn byway_error_code(self_: *const byway_error) -> byway_st
     read(self_, 0, |object| object.error.status().0)
 }
 
-/// Who found it: 0 argument, 1 callback, 2 parser, 3 socket, 4 script, 5 panic, 6 engine (`BYWAY_SOURCE_*`).
+/// Who found it: 0 argument, 1 callback, 2 parser, 3 socket, 4 script, 5 panic, 6 engine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_error_source(self_: *const byway_error) -> i32 {
     read(self_, 0, |object| object.error.found_by() as i32)

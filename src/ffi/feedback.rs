@@ -120,7 +120,7 @@ pub const BYWAY_RECOVER_FATAL: i32 = 3;
 /// Everything was tried.
 pub const BYWAY_RECOVER_NO_MORE_ROUTES: i32 = 4;
 
-/// A connection whose exchange failed, for `byway_engine_track_failure`.
+/// A connection whose exchange failed, for `byway_failure_track`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct byway_failed_exchange {

@@ -37,7 +37,7 @@ pub const BYWAY_HANDSHAKE_WRITE: i32 = 1;
 pub const BYWAY_HANDSHAKE_READ: i32 = 2;
 /// Feed what is there; `*consumed` says how much belongs to the dialogue, the rest is tunnel data. Over a socket, peek.
 pub const BYWAY_HANDSHAKE_PEEK: i32 = 3;
-/// Credentials are asked for: `byway_handshake_challenges`, `byway_handshake_answer`.
+/// Credentials are asked for: `byway_handshake_challenge_at`, `byway_handshake_answer`.
 pub const BYWAY_HANDSHAKE_CREDENTIALS: i32 = 4;
 /// A new connection to the same hop is needed, then `byway_handshake_reconnected`.
 pub const BYWAY_HANDSHAKE_RECONNECT: i32 = 5;

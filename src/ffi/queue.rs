@@ -67,7 +67,7 @@ pub struct byway_completion {
 
 /// A selector's `poll_next` may be called again.
 pub const BYWAY_COMPLETION_SELECTOR: i32 = 1;
-/// A source has reached its first state.
+/// A source has reached its first state. (2 is retired: dials post no records.)
 pub const BYWAY_COMPLETION_SOURCE: i32 = 3;
 
 /// Tells a host without descriptors that a queue went from empty to non-empty.
