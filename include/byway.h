@@ -1950,7 +1950,7 @@ typedef struct byway_dial_failure {
      */
     int32_t os_errno;
     /**
-     * The number the proxy sent: a SOCKS code, an HTTP status; 0 for none.
+     * The number the proxy sent: a SOCKS code, an HTTP status; 0 for none. A 407 is told by `BYWAY_E_PROXY_AUTH`.
      */
     int32_t number;
     /**

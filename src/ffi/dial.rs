@@ -172,7 +172,7 @@ pub struct byway_dial_failure {
     pub status: byway_status,
     /// The system's number, 0 for none.
     pub os_errno: i32,
-    /// The number the proxy sent: a SOCKS code, an HTTP status; 0 for none.
+    /// The number the proxy sent: a SOCKS code, an HTTP status; 0 for none. A 407 is told by `BYWAY_E_PROXY_AUTH`.
     pub number: i32,
     /// Begin, milliseconds since the first step.
     pub start_ms: i64,
