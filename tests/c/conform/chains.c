@@ -176,19 +176,6 @@ int dialect_of(const cJSON *one)
     return strstr(source, "2.7") != NULL ? BYWAY_DIALECT_DUBBO_2_7 : BYWAY_DIALECT_DUBBO_3;
 }
 
-enum outcome same_json(cJSON *got, const cJSON *want, const char *what)
-{
-    enum outcome outcome = PASS;
-    if (!cJSON_Compare(got, want, 1)) {
-        char *left = cJSON_PrintUnformatted(got), *right = cJSON_PrintUnformatted(want);
-        outcome = fails("%s: got %s, want %s", what, left, right);
-        cJSON_free(left);
-        cJSON_free(right);
-    }
-    cJSON_Delete(got);
-    return outcome;
-}
-
 const cJSON *sane_of(const cJSON *one)
 {
     static const char *const names[] = { "expect_byway", "sane_expect", "fixed_expect" };

@@ -45,9 +45,6 @@ int dialect_named(const char *name);
 /* The dialect a case of dubbo_chain.jsonl comes from. */
 int dialect_of(const cJSON *one);
 
-/* PASS when both are the same JSON. Takes `got`. */
-enum outcome same_json(cJSON *got, const cJSON *want, const char *what);
-
 /* The answer the default dialect gives where a case says that upstream is wrong; NULL when it does not say. */
 const cJSON *sane_of(const cJSON *one);
 

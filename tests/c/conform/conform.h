@@ -15,6 +15,9 @@ enum outcome { PASS, FAIL, SKIP };
 enum outcome fails(const char *format, ...);
 enum outcome skips(const char *format, ...);
 
+/* PASS when both are the same JSON. Takes `got`. */
+enum outcome same_json(cJSON *got, const cJSON *want, const char *what);
+
 struct kind {
     const char *file, *kind;
     enum outcome (*run)(const cJSON *one);

@@ -34,6 +34,19 @@ enum outcome skips(const char *format, ...)
     return outcome;
 }
 
+enum outcome same_json(cJSON *got, const cJSON *want, const char *what)
+{
+    enum outcome outcome = PASS;
+    if (!cJSON_Compare(got, want, 1)) {
+        char *left = cJSON_PrintUnformatted(got), *right = cJSON_PrintUnformatted(want);
+        outcome = fails("%s: got %s, want %s", what, left ? left : "nothing", right ? right : "nothing");
+        cJSON_free(left);
+        cJSON_free(right);
+    }
+    cJSON_Delete(got);
+    return outcome;
+}
+
 struct skipped {
     char name[96];
     int count;

@@ -8,13 +8,13 @@ static enum outcome canonical_host(const cJSON *test)
     byway_text *text = NULL;
     byway_status status = byway_host_canonical(BYWAY_COMPAT_OKHTTP_5, input, BYWAY_NUL, &text, NULL);
     cJSON *got = status == BYWAY_OK ? take_text(text) : cJSON_CreateNull();
-    return same_json("host", got, cJSON_GetObjectItem(cJSON_GetObjectItem(test, "expect"), "value"));
+    return same_json(got, cJSON_GetObjectItem(cJSON_GetObjectItem(test, "expect"), "value"), "host");
 }
 
 static enum outcome looks_like_ip(const cJSON *test)
 {
     const int32_t got = byway_host_is_literal(BYWAY_COMPAT_OKHTTP_5, word(test, "input"), BYWAY_NUL);
-    return same_json("literal", cJSON_CreateBool(got), cJSON_GetObjectItem(cJSON_GetObjectItem(test, "expect"), "value"));
+    return same_json(cJSON_CreateBool(got), cJSON_GetObjectItem(cJSON_GetObjectItem(test, "expect"), "value"), "literal");
 }
 
 /* The order of addresses is seen in the routes to a host that has them. */
@@ -74,7 +74,7 @@ static enum outcome inet_order(const cJSON *test)
         return fails("plan: %s", byway_status_name(status));
     }
     {
-        enum outcome outcome = same_json("order", got, want);
+        enum outcome outcome = same_json(got, want, "order");
         cJSON_Delete(want);
         return outcome;
     }
@@ -104,7 +104,7 @@ static enum outcome socket_host(const cJSON *test)
     else
         got = cJSON_CreateString(host.data);
     byway_proxy_release(proxy);
-    return same_json("host", got, cJSON_GetObjectItem(cJSON_GetObjectItem(test, "expect"), "value"));
+    return same_json(got, cJSON_GetObjectItem(cJSON_GetObjectItem(test, "expect"), "value"), "host");
 }
 
 static enum outcome route_to_string(const cJSON *test)
@@ -129,7 +129,7 @@ static enum outcome route_to_string(const cJSON *test)
     byway_proxy_release(proxy);
     byway_address_release(address);
     byway_engine_release(engine);
-    return same_json("text", got, cJSON_GetObjectItem(cJSON_GetObjectItem(test, "expect"), "value"));
+    return same_json(got, cJSON_GetObjectItem(cJSON_GetObjectItem(test, "expect"), "value"), "text");
 }
 
 static byway_status no_proxies(void *user_data, byway_proxy_request *request, const char *uri, size_t len,
@@ -242,7 +242,7 @@ static enum outcome address_equality(const cJSON *test)
     }
     byway_engine_release(engine);
     cJSON_Delete(nothing);
-    return same_json("equality", got, expect);
+    return same_json(got, expect, "equality");
 }
 
 static enum outcome address_to_string(const cJSON *test)
@@ -255,7 +255,7 @@ static enum outcome address_to_string(const cJSON *test)
     cJSON *got = status == BYWAY_OK ? take_text(text) : cJSON_CreateString(byway_status_name(status));
     byway_address_release(address);
     byway_engine_release(engine);
-    return same_json("text", got, cJSON_GetObjectItem(cJSON_GetObjectItem(test, "expect"), "value"));
+    return same_json(got, cJSON_GetObjectItem(cJSON_GetObjectItem(test, "expect"), "value"), "text");
 }
 
 static enum outcome recover_decision(const cJSON *test)
@@ -277,14 +277,12 @@ static enum outcome recover_decision(const cJSON *test)
     byway_engine_release(engine);
     if (status != BYWAY_OK)
         return fails("recover: %s", byway_status_name(status));
-    return same_json("retry", cJSON_CreateBool(out == BYWAY_RECOVER_RETRY),
-                cJSON_GetObjectItem(cJSON_GetObjectItem(test, "expect"), "retry"));
+    return same_json(cJSON_CreateBool(out == BYWAY_RECOVER_RETRY), cJSON_GetObjectItem(cJSON_GetObjectItem(test, "expect"), "retry"), "retry");
 }
 
 static enum outcome tls_retry_decision(const cJSON *test)
 {
-    return same_json("retry", cJSON_CreateBool(byway_failure_retry_tls(okhttp_failure(member(test, "failure")))),
-                cJSON_GetObjectItem(cJSON_GetObjectItem(test, "expect"), "retry"));
+    return same_json(cJSON_CreateBool(byway_failure_retry_tls(okhttp_failure(member(test, "failure")))), cJSON_GetObjectItem(cJSON_GetObjectItem(test, "expect"), "retry"), "retry");
 }
 
 static enum outcome track_failure(const cJSON *test)
@@ -307,7 +305,7 @@ static enum outcome track_failure(const cJSON *test)
     cJSON_AddNumberToObject(got, "route_failure_count", !!(out & BYWAY_TELL_ROUTE_FAILURE));
     cJSON_AddBoolToObject(got, "db_failed", !!(out & BYWAY_TELL_DATABASE));
     cJSON_AddBoolToObject(got, "selector_notified", !!(out & BYWAY_TELL_PROXY_SELECTOR));
-    return same_json("track", got, cJSON_GetObjectItem(test, "expect"));
+    return same_json(got, cJSON_GetObjectItem(test, "expect"), "track");
 }
 
 static enum outcome told(const cJSON *test, int32_t compat, const cJSON *expect)

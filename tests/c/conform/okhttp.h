@@ -4,8 +4,6 @@
 
 #include "conform.h"
 
-/* PASS when both are the same JSON. `got` is freed, `want` is not. */
-enum outcome same_json(const char *what, cJSON *got, const cJSON *want);
 /* A member as text, "" when it is missing or no text. */
 const char *word(const cJSON *object, const char *name);
 /* A member as truth. */

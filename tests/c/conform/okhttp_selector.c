@@ -370,7 +370,7 @@ static enum outcome check(int number, const cJSON *step, const cJSON *got)
             continue;
         } else
             have = cJSON_GetObjectItem(got, key);
-        if (same_json(what, have ? cJSON_Duplicate(have, 1) : cJSON_CreateNull(), want) == FAIL)
+        if (same_json(have ? cJSON_Duplicate(have, 1) : cJSON_CreateNull(), want, what) == FAIL)
             return FAIL;
     }
     if (cJSON_HasObjectItem(got, "error") && !member(expect, "error"))

@@ -1,19 +1,6 @@
 #include "okhttp.h"
 #include <arpa/inet.h>
 
-enum outcome same_json(const char *what, cJSON *got, const cJSON *want)
-{
-    enum outcome outcome = PASS;
-    if (!cJSON_Compare(got, want, 1)) {
-        char *left = cJSON_PrintUnformatted(got), *right = cJSON_PrintUnformatted(want);
-        outcome = fails("%s: got %s, want %s", what, left ? left : "nothing", right ? right : "nothing");
-        free(left);
-        free(right);
-    }
-    cJSON_Delete(got);
-    return outcome;
-}
-
 const cJSON *member(const cJSON *object, const char *name)
 {
     const cJSON *found = cJSON_GetObjectItemCaseSensitive(object, name);
