@@ -82,9 +82,10 @@ bench:
 baseline:
 	$(PYTHON) tests/suite --baseline
 
-## make demo        builds the library and runs both tours: connecting past a dead proxy; routing calls by a rule
-demo: $(EXAMPLES)/tour $(EXAMPLES)/router
+## make demo        builds the library and runs the tours: connecting past a dead proxy, racing routes, routing by a rule
+demo: $(EXAMPLES)/tour $(EXAMPLES)/dial $(EXAMPLES)/router
 	$(EXAMPLES)/tour
+	$(EXAMPLES)/dial
 	$(EXAMPLES)/router
 
 $(EXAMPLES)/%: examples/%.c include/byway.h $(BUILT)/libbyway.a
