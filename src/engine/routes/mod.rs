@@ -8,6 +8,7 @@ pub mod own_proxies;
 pub mod proxies;
 pub mod request;
 pub mod select;
+mod waiter;
 
 use super::Engine;
 use crate::net::{Address, Settings};

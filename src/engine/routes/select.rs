@@ -5,7 +5,8 @@ use super::dns::{self, Resolver, Resolving, Serving};
 use super::listen::Audience;
 use super::proxies::{Choosing, ProxySource};
 use super::request::{DnsRequest, ProxyRequest};
-use crate::engine::{Engine, Operation, Telling};
+use super::waiter::{Asked, Waiter};
+use crate::engine::{Engine, Operation};
 use crate::error::{Error, Result, Source, Status};
 use crate::net::events::Listening;
 use crate::net::plan::Answers;
@@ -40,52 +41,6 @@ impl Side {
 
     fn is_canceled(&self) -> bool {
         self.canceled.load(Ordering::SeqCst)
-    }
-}
-
-/// Made when a selector waits for the first time.
-struct Waiter {
-    id: u64,
-    notice: Arc<Notice>,
-    stopped: AtomicI32,
-    /// What it waits for, so that a shutdown can call it off.
-    asked: Mutex<Asked>,
-}
-
-impl Operation for Waiter {
-    fn stop(&self, status: Status) -> Option<Telling> {
-        let tell = core::mem::take(&mut *self.asked.lock()).call_off();
-        self.stopped.store(status.0, Ordering::SeqCst);
-        self.notice.wake();
-        tell
-    }
-}
-
-/// A question that is awaited, and who was asked.
-#[derive(Default)]
-enum Asked {
-    #[default]
-    Nothing,
-    Proxies(Shared<ProxyRequest>, Option<Arc<ProxySource>>),
-    Names(Shared<DnsRequest>, Option<Arc<Resolver>>),
-}
-
-impl Asked {
-    /// A later answer is told that it is too late; returns the call that tells the host.
-    fn call_off(self) -> Option<Telling> {
-        match self {
-            Asked::Proxies(request, source) if request.cancel() => Some(Box::new(move || {
-                if let Some(Choosing::Host(host)) = source.as_deref().map(ProxySource::kind) {
-                    host.canceled(request.id());
-                }
-            })),
-            Asked::Names(request, resolver) if request.cancel() => Some(Box::new(move || {
-                if let Some(Resolving::Host(host)) = resolver.as_deref().map(Resolver::kind) {
-                    host.canceled(request.id());
-                }
-            })),
-            _ => None,
-        }
     }
 }
 
