@@ -23,18 +23,11 @@ static const cJSON *order_input;
 static byway_status order_lookup(void *user_data, byway_dns_request *request, const char *host, size_t len,
                                  const byway_call *call)
 {
-    const cJSON *item;
     (void)user_data;
     (void)host;
     (void)len;
     (void)call;
-    cJSON_ArrayForEach(item, order_input)
-    {
-        byway_ip ip = ip_of(cJSON_GetStringValue(item));
-        if (byway_dns_request_add(request, &ip, 1) != BYWAY_OK)
-            return BYWAY_E_HOST;
-    }
-    return BYWAY_OK;
+    return answer_ips(request, order_input);
 }
 
 static enum outcome inet_order(const cJSON *test)

@@ -28,6 +28,9 @@ byway_proxy *okhttp_proxy(const cJSON *proxy);
 byway_address *okhttp_address(byway_engine *engine, const cJSON *address, const cJSON *explicit_proxy, byway_dns *dns,
                               byway_proxy_selector *chooser);
 
+/* Adds every address of a list of texts to a DNS answer. */
+byway_status answer_ips(byway_dns_request *request, const cJSON *list);
+
 /* Name of a failure to `BYWAY_FAILURE_*`. */
 int32_t okhttp_failure(const cJSON *name);
 

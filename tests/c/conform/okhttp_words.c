@@ -128,6 +128,19 @@ byway_address *okhttp_address(byway_engine *engine, const cJSON *address, const 
     return made;
 }
 
+byway_status answer_ips(byway_dns_request *request, const cJSON *list)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, list)
+    {
+        const byway_ip ip = ip_of(cJSON_GetStringValue(item));
+        const byway_status status = byway_dns_request_add(request, &ip, 1);
+        if (status != BYWAY_OK)
+            return status;
+    }
+    return byway_dns_request_finish(request);
+}
+
 int32_t okhttp_failure(const cJSON *name)
 {
     static const struct {
