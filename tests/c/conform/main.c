@@ -4,7 +4,8 @@
 #include <dirent.h>
 
 static const struct kind *const subjects[] = {okhttp_kinds, okhttp_selector_kinds, dial_kinds, race_kinds,
-                                              rule_kinds,   pick_kinds,            net_kinds,  NULL};
+                                              rule_kinds,   pick_kinds,            net_kinds,  order_kinds,
+                                              NULL};
 
 static char reason[4096];
 

@@ -30,19 +30,17 @@ static byway_status order_lookup(void *user_data, byway_dns_request *request, co
     return answer_ips(request, order_input);
 }
 
-static enum outcome inet_order(const cJSON *test)
+cJSON *planned(const cJSON *ips, uint32_t routing_flags, byway_status *status)
 {
-    byway_engine *engine = engine_with(BYWAY_COMPAT_BYWAY, 0);
+    byway_engine *engine = engine_with(BYWAY_COMPAT_BYWAY, routing_flags);
     byway_dns_callbacks set = BYWAY_DNS_CALLBACKS_INIT;
     byway_address_options options = BYWAY_ADDRESS_OPTIONS_INIT;
     byway_dns *dns = NULL;
     byway_address *address = NULL;
     byway_route_record records[64];
     size_t total = 0, i;
-    cJSON *got = cJSON_CreateArray(), *want = cJSON_CreateArray();
-    const cJSON *item;
-    byway_status status;
-    order_input = cJSON_GetObjectItem(test, "input");
+    cJSON *got = cJSON_CreateArray();
+    order_input = ips;
     set.lookup = order_lookup;
     (void)byway_dns_new(engine, &set, &dns, NULL);
     options.host.data = "order.example";
@@ -50,27 +48,33 @@ static enum outcome inet_order(const cJSON *test)
     options.port = 80;
     options.dns = dns;
     (void)byway_address_new(engine, &options, &address, NULL);
-    status = byway_selector_plan(engine, address, NULL, records, sizeof records[0], 64, &total, NULL);
+    *status = byway_selector_plan(engine, address, NULL, records, sizeof records[0], 64, &total, NULL);
     for (i = 0; i < total && i < 64; i++)
         cJSON_AddItemToArray(got, cJSON_CreateString(ip_text(&records[i].hop_ip)));
+    byway_address_release(address);
+    byway_dns_release(dns);
+    byway_engine_release(engine);
+    return got;
+}
+
+static enum outcome inet_order(const cJSON *test)
+{
+    byway_status status;
+    cJSON *got = planned(cJSON_GetObjectItem(test, "input"), 0, &status), *want = cJSON_CreateArray();
+    const cJSON *item;
+    enum outcome outcome;
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(cJSON_GetObjectItem(test, "expect"), "value"))
     {
         byway_ip ip = ip_of(cJSON_GetStringValue(item));
         cJSON_AddItemToArray(want, cJSON_CreateString(ip_text(&ip)));
     }
-    byway_address_release(address);
-    byway_dns_release(dns);
-    byway_engine_release(engine);
     if (status != BYWAY_OK && !(status == BYWAY_E_EMPTY_ANSWER || cJSON_GetArraySize(want) == 0)) {
         cJSON_Delete(got);
-        cJSON_Delete(want);
-        return fails("plan: %s", byway_status_name(status));
-    }
-    {
-        enum outcome outcome = same_json(got, want, "order");
-        cJSON_Delete(want);
-        return outcome;
-    }
+        outcome = fails("plan: %s", byway_status_name(status));
+    } else
+        outcome = same_json(got, want, "order");
+    cJSON_Delete(want);
+    return outcome;
 }
 
 static enum outcome socket_host(const cJSON *test)

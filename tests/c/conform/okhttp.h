@@ -31,6 +31,9 @@ byway_address *okhttp_address(byway_engine *engine, const cJSON *address, const 
 /* Adds every address of a list of texts to a DNS answer. */
 byway_status answer_ips(byway_dns_request *request, const cJSON *list);
 
+/* The hops of every DIRECT route to a host with these addresses, in the order to try them. */
+cJSON *planned(const cJSON *ips, uint32_t routing_flags, byway_status *status);
+
 /* Name of a failure to `BYWAY_FAILURE_*`. */
 int32_t okhttp_failure(const cJSON *name);
 
