@@ -49,20 +49,12 @@ impl DnsAnswer {
         if self.more.is_empty() { &self.inline } else { &self.more }
     }
 
+    /// Adds addresses in order; an IPv4-mapped one counts as IPv4 from here on, also for the order of families.
+    ///
     /// # Errors
     /// `E_LIMIT` beyond [`MAX_ADDRESSES`]; then nothing is added.
     pub fn add(&mut self, ips: &[Ip]) -> Result<(), Status> {
-        if self.ips().len() + ips.len() > MAX_ADDRESSES {
-            return Err(Status::E_LIMIT);
-        }
-        if self.more.is_empty() && self.inline.try_extend_from_slice(ips).is_ok() {
-            return Ok(());
-        }
-        if self.more.is_empty() {
-            self.more.extend_from_slice(&self.inline);
-        }
-        self.more.extend_from_slice(ips);
-        Ok(())
+        self.add_each(ips.len(), ips.iter().copied())
     }
 
     /// As [`DnsAnswer::add`], without a list of their own.
@@ -73,7 +65,7 @@ impl DnsAnswer {
     pub fn add_each(&mut self, count: usize, ips: impl Iterator<Item = Ip>) -> Result<(), Status> {
         if self.more.is_empty() && self.inline.remaining_capacity() >= count {
             for ip in ips {
-                let _ = self.inline.try_push(ip);
+                let _ = self.inline.try_push(ip.unmapped());
             }
             return Ok(());
         }
@@ -84,7 +76,7 @@ impl DnsAnswer {
             self.more.reserve_exact(self.inline.len() + count);
             self.more.extend_from_slice(&self.inline);
         }
-        self.more.extend(ips.take(count));
+        self.more.extend(ips.take(count).map(Ip::unmapped));
         Ok(())
     }
 
