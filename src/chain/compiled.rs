@@ -1,6 +1,7 @@
 //! A program met an invoker list: every test on invokers has become a set of rows.
 
-use std::sync::{Arc, OnceLock};
+use once_cell::sync::OnceCell;
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 
@@ -42,7 +43,7 @@ pub(crate) struct CompiledTag {
     /// The column itself, so that a call need not look for it by name.
     data: Option<ColumnData>,
     /// By value id of the column; made when first asked for.
-    by_value: OnceLock<Box<[OnceLock<Arc<Selection>>]>>,
+    by_value: OnceCell<Box<[OnceCell<Arc<Selection>>]>>,
     pub(crate) untagged: Arc<Selection>,
     pub(crate) rule: Option<CompiledTagRule>,
 }
@@ -68,7 +69,7 @@ pub(crate) struct CompiledTagSet {
 pub(crate) struct CompiledEqual {
     column: Column,
     data: Option<ColumnData>,
-    by_value: OnceLock<Box<[OnceLock<Arc<Selection>>]>>,
+    by_value: OnceCell<Box<[OnceCell<Arc<Selection>>]>>,
     pub(crate) force: bool,
 }
 
@@ -90,7 +91,7 @@ impl Compiled {
                 Step::Equal(equal) => CompiledStep::Equal(CompiledEqual {
                     column: equal.column.clone(),
                     data: invokers.column_data(&equal.column),
-                    by_value: OnceLock::new(),
+                    by_value: OnceCell::new(),
                     force: equal.force,
                 }),
             })
@@ -180,7 +181,7 @@ fn compile_tag(tag: &Tag, invokers: &Invokers, held: &mut Vec<Arc<Selection>>) -
     CompiledTag {
         column: tag.column.clone(),
         data: invokers.column_data(&tag.column),
-        by_value: OnceLock::new(),
+        by_value: OnceCell::new(),
         untagged,
         rule,
     }
@@ -192,12 +193,12 @@ fn name_hash(name: &str) -> u64 {
 
 /// The rows of a value the list knows by number.
 fn rows_of_value<'a>(
-    cells: &'a OnceLock<Box<[OnceLock<Arc<Selection>>]>>,
+    cells: &'a OnceCell<Box<[OnceCell<Arc<Selection>>]>>,
     column: &Column,
     invokers: &Invokers,
     value: u32,
 ) -> Option<&'a Arc<Selection>> {
-    let cells = cells.get_or_init(|| (0..=invokers.value_count(column)).map(|_| OnceLock::new()).collect());
+    let cells = cells.get_or_init(|| (0..=invokers.value_count(column)).map(|_| OnceCell::new()).collect());
     let cell = cells.get(value as usize)?;
     Some(cell.get_or_init(|| Selection::new(invokers.rows_of_value(column, value))))
 }

@@ -1,12 +1,12 @@
 //! The hash of the chain's tables: seeded folded multiplication, because names come from the network.
 
+use once_cell::sync::OnceCell;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::OnceLock;
 
 /// This process's seed.
 #[inline]
 pub(crate) fn seed() -> u64 {
-    static SEED: OnceLock<u64> = OnceLock::new();
+    static SEED: OnceCell<u64> = OnceCell::new();
     *SEED.get_or_init(|| RandomState::new().hash_one(0x0062_7977_6179_u64) | 1)
 }
 

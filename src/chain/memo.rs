@@ -3,8 +3,9 @@
 //!
 //! Insert-only and without locks; freed with the plan it belongs to.
 
+use once_cell::sync::OnceCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use super::bits::{Bits, Rows};
 use super::calls::Facts;
@@ -31,7 +32,7 @@ pub(crate) enum NodeKind {
         /// [`Destinations::first_gains_one`](super::program::Destinations::first_gains_one).
         skewed: bool,
         /// One per live destination.
-        children: Box<[OnceLock<Arc<Node>>]>,
+        children: Box<[OnceCell<Arc<Node>>]>,
     },
     /// The rows, before the first foreign router or for good.
     Rows(Outcome),
@@ -50,7 +51,7 @@ pub(crate) struct Outcome {
     pub(crate) emptied_by: Option<u32>,
     /// The foreign router to go on with.
     pub(crate) resume_at: Option<u32>,
-    tags: OnceLock<Box<[u64]>>,
+    tags: OnceCell<Box<[u64]>>,
 }
 
 pub(crate) enum OwnedRows {
@@ -64,7 +65,7 @@ const TAGS_KEPT: usize = 4096;
 
 impl Outcome {
     pub(crate) fn new(rows: OwnedRows, emptied_by: Option<u32>, resume_at: Option<u32>) -> Outcome {
-        Outcome { rows, emptied_by, resume_at, tags: OnceLock::new() }
+        Outcome { rows, emptied_by, resume_at, tags: OnceCell::new() }
     }
 
     #[inline]
@@ -119,7 +120,7 @@ const WINDOW: usize = 4;
 
 /// The memo of one plan.
 pub(crate) struct Memo {
-    segments: [OnceLock<Box<[OnceLock<Entry>]>>; SEGMENTS.len()],
+    segments: [OnceCell<Box<[OnceCell<Entry>]>>; SEGMENTS.len()],
     /// Bytes the kept results take.
     bytes: AtomicUsize,
     limit: usize,
@@ -128,7 +129,7 @@ pub(crate) struct Memo {
 impl Memo {
     /// A memo that stops taking results when they take `limit` bytes.
     pub(crate) fn new(limit: usize) -> Memo {
-        Memo { segments: [const { OnceLock::new() }; SEGMENTS.len()], bytes: AtomicUsize::new(0), limit }
+        Memo { segments: [const { OnceCell::new() }; SEGMENTS.len()], bytes: AtomicUsize::new(0), limit }
     }
 
     pub(crate) fn is_off(&self) -> bool {
@@ -190,7 +191,7 @@ impl Memo {
         let key = facts.steps.iter().chain(&facts.values).copied().collect();
         let mut entry = Entry { hash, key, node };
         for (segment, size) in self.segments.iter().zip(SEGMENTS) {
-            let slots = segment.get_or_init(|| (0..size).map(|_| OnceLock::new()).collect());
+            let slots = segment.get_or_init(|| (0..size).map(|_| OnceCell::new()).collect());
             for at in 0..WINDOW {
                 let Some(slot) = slots.get((hash as usize).wrapping_add(at) % slots.len()) else { continue };
                 match slot.set(entry) {

@@ -3,9 +3,9 @@
 //! One table for the process: a number means the same for every chain and for ever. It only grows and is bounded;
 //! hosts intern the methods of their interfaces, not what arrives from the network.
 
+use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::OnceLock;
 
 use crate::error::{Error, Result, Status};
 
@@ -16,18 +16,18 @@ pub const LONGEST: usize = 1024;
 
 const CHUNK: usize = 256;
 
-type Chunk = Box<[OnceLock<&'static [u8]>]>;
+type Chunk = Box<[OnceCell<&'static [u8]>]>;
 
 struct Names {
     numbers: Mutex<HashMap<&'static [u8], u32>>,
-    chunks: [OnceLock<Chunk>; MOST / CHUNK],
+    chunks: [OnceCell<Chunk>; MOST / CHUNK],
 }
 
 fn names() -> &'static Names {
-    static NAMES: OnceLock<Names> = OnceLock::new();
+    static NAMES: OnceCell<Names> = OnceCell::new();
     NAMES.get_or_init(|| Names {
         numbers: Mutex::default(),
-        chunks: [const { OnceLock::new() }; MOST / CHUNK],
+        chunks: [const { OnceCell::new() }; MOST / CHUNK],
     })
 }
 
@@ -51,7 +51,7 @@ pub fn intern(name: &[u8]) -> Result<u32> {
     };
     // Kept for ever, that is what the number promises; the bound above is on all of them.
     let name: &'static [u8] = Box::leak(Box::from(name));
-    let chunk = chunk.get_or_init(|| (0..CHUNK).map(|_| OnceLock::new()).collect());
+    let chunk = chunk.get_or_init(|| (0..CHUNK).map(|_| OnceCell::new()).collect());
     if let Some(place) = chunk.get(index % CHUNK) {
         let _ = place.set(name);
     }

@@ -1,6 +1,7 @@
 //! One world: an invoker list and the rules in force over it, compiled. Immutable; routes read nothing else.
 
-use std::sync::{Arc, OnceLock, Weak};
+use once_cell::sync::OnceCell;
+use std::sync::{Arc, Weak};
 
 use hashbrown::HashTable;
 
@@ -71,7 +72,7 @@ pub(crate) struct Plan {
     pub(crate) memo: Memo,
     pub(crate) picking: Arc<Picking>,
     /// What picks need to know of the list; made by the first one.
-    pub(crate) picks: OnceLock<Result<super::pick::Plan>>,
+    pub(crate) picks: OnceCell<Result<super::pick::Plan>>,
     quick: QuickIndex,
     /// Where calls are kept for explanation, if they are. Weak: what is kept holds its world.
     pub(crate) recent: Option<Weak<Recent>>,
@@ -88,8 +89,8 @@ pub(crate) struct Narrowing {
 /// What is known about calls that have one method name and nothing else; filled by the first of them.
 #[derive(Default)]
 pub(crate) struct Quick {
-    pub(crate) node: OnceLock<Arc<Node>>,
-    facts: OnceLock<Facts>,
+    pub(crate) node: OnceCell<Arc<Node>>,
+    facts: OnceCell<Facts>,
 }
 
 /// Calls that have nothing but a method name: found by one hash.
@@ -178,7 +179,7 @@ impl Plan {
             consumer: assembly.consumer,
             fail_fast: assembly.fail_fast,
             picking: assembly.picking,
-            picks: OnceLock::new(),
+            picks: OnceCell::new(),
             stages,
             steps,
             calls,
@@ -271,7 +272,7 @@ impl Plan {
         let kind = match machine.run(0, &mut Draws::Path(path)) {
             Err(draw) => NodeKind::Draw {
                 total: draw.total(),
-                children: draw.weights.iter().map(|_| OnceLock::new()).collect(),
+                children: draw.weights.iter().map(|_| OnceCell::new()).collect(),
                 hash_key: draw.hash_key,
                 skewed: draw.skewed,
                 weights: draw.weights,

@@ -717,6 +717,6 @@ fn view_of<'a>(plan: Option<&'a Plan>, root: Option<&'a Node>, path: &[u32]) -> 
 
 #[cold]
 fn nobody() -> &'static Arc<Invokers> {
-    static NOBODY: std::sync::LazyLock<Arc<Invokers>> = std::sync::LazyLock::new(Invokers::none);
+    static NOBODY: once_cell::sync::Lazy<Arc<Invokers>> = once_cell::sync::Lazy::new(Invokers::none);
     &NOBODY
 }

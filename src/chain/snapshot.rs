@@ -247,7 +247,7 @@ impl Invokers {
     }
 
     fn fixed(&self, at: usize) -> (&Ids, &Dictionary) {
-        static EMPTY: std::sync::LazyLock<ColumnData> = std::sync::LazyLock::new(ColumnData::default);
+        static EMPTY: once_cell::sync::Lazy<ColumnData> = once_cell::sync::Lazy::new(ColumnData::default);
         let data = self.columns.get(at).unwrap_or(&EMPTY);
         (&data.ids, &data.dictionary)
     }

@@ -10,10 +10,11 @@ use super::hash::Seed;
 use super::proxy::Proxy;
 use super::route::{Route, RouteKey};
 use hashbrown::HashTable;
+use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 /// When a reported failure enters the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -168,7 +169,7 @@ pub struct RouteDatabase {
     seed: Seed,
     policy: Policy,
     buckets: usize,
-    filter: OnceLock<Box<[AtomicU64]>>,
+    filter: OnceCell<Box<[AtomicU64]>>,
     table: Mutex<Table>,
 }
 
@@ -200,7 +201,7 @@ impl RouteDatabase {
             seed: Seed::random(),
             policy,
             buckets: expected.clamp(64, 1 << 24).next_power_of_two(),
-            filter: OnceLock::new(),
+            filter: OnceCell::new(),
             table: Mutex::new(Table { oldest: NIL, newest: NIL, ..Table::default() }),
         }
     }

@@ -3,9 +3,10 @@
 
 use super::hash::Seed;
 use hashbrown::HashTable;
+use once_cell::sync::Lazy;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Weak};
+use std::sync::{Arc, Weak};
 
 /// A value that can be found again by its bytes.
 pub(crate) trait Value {
@@ -24,7 +25,7 @@ struct Slot<T> {
 /// One table of live values. Locked only while a value is made or dropped, never by a lookup of routes.
 pub(crate) struct Interner<T> {
     next: AtomicU64,
-    seed: LazyLock<Seed>,
+    seed: Lazy<Seed>,
     table: Mutex<HashTable<Slot<T>>>,
 }
 
@@ -33,7 +34,7 @@ impl<T: Value> Interner<T> {
         Interner {
             // 0 means "no proxy" in a route key.
             next: AtomicU64::new(1),
-            seed: LazyLock::new(Seed::random),
+            seed: Lazy::new(Seed::random),
             table: Mutex::new(HashTable::new()),
         }
     }

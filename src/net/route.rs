@@ -51,8 +51,8 @@ impl RouteKey {
 
 /// 64-bit fingerprint of an ECH configuration, 0 for none: equality of routes in OkHttp 5 counts it.
 pub(crate) fn ech_word(service: Option<&Service>) -> u64 {
-    use std::sync::LazyLock;
-    static SEED: LazyLock<super::hash::Seed> = LazyLock::new(super::hash::Seed::random);
+    use once_cell::sync::Lazy;
+    static SEED: Lazy<super::hash::Seed> = Lazy::new(super::hash::Seed::random);
     match service {
         Some(service) if !service.ech.is_empty() => SEED.hash_bytes(&service.ech) | 1,
         _ => 0,

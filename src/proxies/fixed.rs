@@ -4,11 +4,12 @@ use super::bypass::BypassList;
 use super::no_proxy::NoProxy;
 use super::{Choice, Listed, ProxyList, ProxySelector, Target, Why};
 use crate::error::{Error, Result, Status};
-use std::sync::{Arc, LazyLock};
+use once_cell::sync::Lazy;
+use std::sync::Arc;
 
 /// The list `[DIRECT]`, shared.
 pub fn direct_list() -> ProxyList {
-    static DIRECT: LazyLock<ProxyList> = LazyLock::new(|| Arc::from([Listed::Direct]));
+    static DIRECT: Lazy<ProxyList> = Lazy::new(|| Arc::from([Listed::Direct]));
     DIRECT.clone()
 }
 

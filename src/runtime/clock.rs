@@ -3,9 +3,9 @@
 //! An engine has one [`Clock`]. It reads the system's, or the host's callbacks, or, in tests, a [`VirtualClock`] that
 //! moves only when told to.
 
+use once_cell::sync::OnceCell;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -81,7 +81,7 @@ pub fn nanos(duration: Duration) -> u64 {
 }
 
 fn process_start() -> Instant {
-    static START: OnceLock<Instant> = OnceLock::new();
+    static START: OnceCell<Instant> = OnceCell::new();
     *START.get_or_init(Instant::now)
 }
 

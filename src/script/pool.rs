@@ -6,13 +6,14 @@
 //! when it comes back, and another one takes its place as long as there are not too many of them.
 
 use crate::error::{Error, Result, Status};
+use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -104,7 +105,7 @@ struct Desk {
     ready: AtomicBool,
     /// Its script did not stop: the thread ends when it does.
     written_off: AtomicBool,
-    thread: OnceLock<Thread>,
+    thread: OnceCell<Thread>,
 }
 
 /// Contexts one thread keeps, by script.
@@ -330,7 +331,7 @@ fn late(limit: Duration) -> Instant {
 
 /// Waits a moment without sleeping; on a single processor that would only keep the other side from running.
 fn spin(ready: impl Fn() -> bool) {
-    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    static PROCESSORS: OnceCell<usize> = OnceCell::new();
     let processors = *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from));
     if processors < 2 {
         return;

@@ -1,9 +1,10 @@
 //! What picks need to know about a list of providers, computed when the list changes.
 
 use core::sync::atomic::AtomicBool;
+use once_cell::sync::OnceCell;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::ring::{self, Ring};
 use super::stats::{CallStats, MethodStats, ServiceStats};
@@ -56,7 +57,7 @@ pub struct Plan {
     balances: Vec<Result<Balance>>,
     nodes: Vec<Result<u32>>,
     arguments: Vec<Result<Box<[u32]>>>,
-    rings: [OnceLock<(u32, Result<Ring>)>; MAX_RINGS],
+    rings: [OnceCell<(u32, Result<Ring>)>; MAX_RINGS],
     service: Arc<ServiceStats>,
     calls: CallsTable,
 }
@@ -105,7 +106,7 @@ impl Plan {
             balances: balances.values,
             nodes: nodes.values,
             arguments: arguments.values,
-            rings: [const { OnceLock::new() }; MAX_RINGS],
+            rings: [const { OnceCell::new() }; MAX_RINGS],
             service,
             calls: CallsTable::new(),
         };
@@ -472,8 +473,8 @@ impl Calls {
 /// Method name to counters. Only grows, reading takes no lock; a full table serves further names with one set, as
 /// [`ServiceStats`] does.
 struct CallsTable {
-    slots: Box<[OnceLock<CallsSlot>]>,
-    others: OnceLock<Calls>,
+    slots: Box<[OnceCell<CallsSlot>]>,
+    others: OnceCell<Calls>,
 }
 
 struct CallsSlot {
@@ -486,7 +487,7 @@ const CALLS_SLOTS: usize = 128;
 
 impl CallsTable {
     fn new() -> Self {
-        CallsTable { slots: (0..CALLS_SLOTS).map(|_| OnceLock::new()).collect(), others: OnceLock::new() }
+        CallsTable { slots: (0..CALLS_SLOTS).map(|_| OnceCell::new()).collect(), others: OnceCell::new() }
     }
 
     fn get(&self, name: &[u8], make: impl Fn(&[u8]) -> Calls) -> &Calls {

@@ -6,10 +6,11 @@
 
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use core::sync::atomic::{Ordering::AcqRel, Ordering::Acquire};
+use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use super::{Balance, plan::Calls, plan::Providers};
 use crate::runtime::clock::Clock;
@@ -47,10 +48,10 @@ pub struct ProviderReport {
 
 /// Counters of one engine.
 pub struct CallStats {
-    cells: [OnceLock<Segment>; SEGMENTS],
+    cells: [OnceCell<Segment>; SEGMENTS],
     next_cell: AtomicU32,
     free_cells: Mutex<Vec<u32>>,
-    slots: [OnceLock<Box<[Slot]>>; SEGMENTS],
+    slots: [OnceCell<Box<[Slot]>>; SEGMENTS],
     next_slot: AtomicU32,
     free_slots: [FreeList; SHARDS],
     untracked: AtomicU64,
@@ -75,9 +76,9 @@ const MAX_METHODS: usize = 256;
 struct Segment {
     active: Box<[AtomicU64]>,
     holders: Box<[AtomicU32]>,
-    credits: OnceLock<Box<[Credit]>>,
-    responses: OnceLock<Box<[Response]>>,
-    loads: OnceLock<Box<[Load]>>,
+    credits: OnceCell<Box<[Credit]>>,
+    responses: OnceCell<Box<[Response]>>,
+    loads: OnceCell<Box<[Load]>>,
 }
 
 #[derive(Default)]
@@ -152,9 +153,9 @@ impl Segment {
         Segment {
             active: table(part),
             holders: table(part),
-            credits: OnceLock::new(),
-            responses: OnceLock::new(),
-            loads: OnceLock::new(),
+            credits: OnceCell::new(),
+            responses: OnceCell::new(),
+            loads: OnceCell::new(),
         }
     }
 }
@@ -163,10 +164,10 @@ impl CallStats {
     /// No calls yet.
     pub fn new() -> Arc<CallStats> {
         Arc::new(CallStats {
-            cells: [const { OnceLock::new() }; SEGMENTS],
+            cells: [const { OnceCell::new() }; SEGMENTS],
             next_cell: AtomicU32::new(0),
             free_cells: Mutex::new(Vec::new()),
-            slots: [const { OnceLock::new() }; SEGMENTS],
+            slots: [const { OnceCell::new() }; SEGMENTS],
             next_slot: AtomicU32::new(0),
             free_slots: Default::default(),
             untracked: AtomicU64::new(0),
