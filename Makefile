@@ -83,7 +83,8 @@ baseline:
 	$(PYTHON) tests/suite --baseline
 
 ## make demo        builds the library and runs the tours: connecting past a dead proxy, racing routes, routing by a rule
-demo: $(EXAMPLES)/tour $(EXAMPLES)/dial $(EXAMPLES)/router
+demo: build
+	@$(MAKE) --no-print-directory $(EXAMPLES)/tour $(EXAMPLES)/dial $(EXAMPLES)/router
 	$(EXAMPLES)/tour
 	$(EXAMPLES)/dial
 	$(EXAMPLES)/router
