@@ -26,8 +26,12 @@ static atomic_int poller_in;
 static void *poll_long(void *queue)
 {
     size_t n = 9;
+    byway_status status;
     atomic_store(&poller_in, 1);
-    return (void *)(intptr_t)byway_queue_poll(queue, 60000, NULL, sizeof(byway_completion), 0, &n, NULL);
+    /* The main thread's short polls may be in the way; BUSY here would leave it nobody to be turned away by. */
+    while ((status = byway_queue_poll(queue, 60000, NULL, sizeof(byway_completion), 0, &n, NULL)) == BYWAY_E_BUSY)
+        ;
+    return (void *)(intptr_t)status;
 }
 
 static void descriptor(void)
