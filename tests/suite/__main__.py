@@ -14,6 +14,7 @@ import faces
 import package
 from artefacts import BUILD, CARGO, FEATURES, PRIVATE, ROOT, Broken, compile_c, prefix
 from report import Report, run
+from surface import surface
 
 
 def form(report):
@@ -101,6 +102,7 @@ PARTS = [
     ("symbols", package.symbols),
     ("header", package.headers),
     ("abi", package.abi),
+    ("surface", surface),
     ("c-shared", c_programs.shared),
     ("c-static", c_programs.static),
     ("c-panics", c_programs.on_demand),
