@@ -104,6 +104,13 @@ class ZooKeeper:
 
     made = set()
 
+    def wait_for_provider(self, port):
+        """The port is open a little before the registry knows."""
+        end = time.time() + 60
+        while f"{HOST}%3A{port}" not in self.administrator("ls", f"/dubbo/{SERVICE}/providers"):
+            if time.time() > end:
+                raise SystemExit(f"the provider on {port} does not register")
+
     def delete_rule(self):
         self.administrator("delete", RULE)
         self.made.discard(RULE)
@@ -199,8 +206,8 @@ def classes():
 def callers(zookeeper, folder, classpath):
     program, shared = library(folder)
     programs = [Program("C", [str(program), zookeeper.address], True)]
-    python = ROOT / "bindings" / "python"
-    if (HERE / "caller.py").exists() and python.exists():
+    python = ROOT / "bindings" / "python" / "src"
+    if python.exists():
         programs.append(Program("Python", [sys.executable, str(HERE / "caller.py"), zookeeper.address], True,
                                 {"PYTHONPATH": str(python), "BYWAY_LIBRARY": str(shared)}))
     else:
@@ -236,8 +243,7 @@ def scenario(zookeeper, providers, programs, classpath):
     step("a provider has gone", programs, {"hello": left, "hello2": left})
     providers[1] = Provider(zookeeper, classpath, gone.port)
     providers[1].wait()
-    # The port is open a little before the registry knows.
-    time.sleep(2)
+    zookeeper.wait_for_provider(gone.port)
     step("it is back", programs, free, spread=("20881",))
     providers[1].process.kill()
     providers[1].process.wait()

@@ -84,6 +84,17 @@ class Chains(unittest.TestCase):
         self.assertEqual(source.get(self.key), RULE)
         self.assertEqual(source.status()["connected"], 1)
 
+    def test_a_number_of_a_bound_list_leads_to_its_url(self):
+        source = byway.Source.memory(self.engine)
+        source.put("HelloService/providers", "tri://10.0.0.1:20880/HelloService\ntri://10.0.0.2:20881/HelloService")
+        self.chain.bind(source, 10)
+        choice = self.chain.route(byway.Invocation("hello"))
+        self.chain.unbind()
+        urls = [choice.invokers.url(choice.invokers.row_of(tag)) for tag in choice.tags()]
+        self.assertEqual([url.partition("/H")[0] for url in urls], ["tri://10.0.0.1:20880", "tri://10.0.0.2:20881"])
+        with self.assertRaises(byway.BywayError):
+            self.chain.invokers.row_of(choice.tags()[0])
+
     def test_a_router_of_the_host(self):
         seen = []
 

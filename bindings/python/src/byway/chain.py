@@ -95,8 +95,23 @@ class Invokers(Handle):
         )
         super().__init__(out.value or 0)
 
+    @classmethod
+    def _given(cls, function: Any, pointer: int) -> "Invokers":
+        """The list a getter of another handle gives."""
+        out = ctypes.c_void_p()
+        call(function, pointer, ctypes.addressof(out))
+        self = cls.__new__(cls)
+        Handle.__init__(self, out.value or 0)
+        return self
+
     def __len__(self) -> int:
         return int(getters.byway_invokers_len(self.pointer))
+
+    def row_of(self, tag: int) -> int:
+        """The row of a number. Raises when the list has none."""
+        out = ctypes.c_size_t()
+        check(lib.byway_invokers_row_of(self.pointer, tag, ctypes.addressof(out)))
+        return out.value
 
     def tag(self, row: int) -> int:
         """The host's number of a row."""
@@ -181,6 +196,11 @@ class Choice(Handle):
     def generation(self) -> int:
         """Of the world it was made in."""
         return int(getters.byway_choice_generation(self.pointer))
+
+    @property
+    def invokers(self) -> Invokers:
+        """The list the providers were chosen from, also when the chain has another one by now."""
+        return Invokers._given(lib.byway_choice_invokers, self.pointer)
 
     @property
     def emptied_by(self) -> str:
@@ -299,6 +319,11 @@ class Chain(Handle):
         out = ctypes.c_uint64()
         call(lib.byway_chain_set_invokers, self.pointer, invokers.pointer, ctypes.addressof(out))
         return out.value
+
+    @property
+    def invokers(self) -> Invokers:
+        """The list calls route over now: the one given last, or a bound source's."""
+        return Invokers._given(lib.byway_chain_invokers, self.pointer)
 
     def add_router(self, router: Router) -> None:
         """Adds a router of the host's."""
