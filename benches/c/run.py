@@ -1,5 +1,5 @@
 """Builds and runs the bars in C against the shipped library: times, then allocations, then instructions; then those in
-Rust."""
+Python and in Rust."""
 import os
 import re
 import subprocess
@@ -12,8 +12,8 @@ sys.path.insert(0, str(ROOT / "tests" / "suite"))
 from artefacts import BUILD, PRIVATE, Broken, compile_c, have, prefix  # noqa: E402
 
 
-def show(command):
-    return subprocess.run(command, cwd=ROOT).returncode
+def show(command, **options):
+    return subprocess.run(command, cwd=ROOT, **options).returncode
 
 
 def instructions(program, name, count):
@@ -43,6 +43,12 @@ def main():
             status |= show([str(counted)])
         if "--instructions" in text:
             count_instructions(program, text)
+    for source in sorted((ROOT / "benches" / "python").glob("*.py")):
+        print(f"\npython {source.stem}", flush=True)
+        status |= show([sys.executable, str(source)], env={
+            **os.environ, "BYWAY_LIBRARY": str(library / "libbyway.so"),
+            "PYTHONPATH": str(ROOT / "bindings" / "python" / "src"),
+        })
     for source in sorted((ROOT / "benches").glob("*.rs")):
         print(f"\n{source.stem}", flush=True)
         status |= show([os.environ.get("CARGO", "cargo"), "bench", "--quiet", "--features", "script", "--bench",

@@ -3,7 +3,6 @@ import json
 import unittest
 
 import byway
-from byway import _abi
 
 RULE = """\
 scope: service
@@ -62,11 +61,11 @@ class Chains(unittest.TestCase):
         self.assertEqual(self.chain.recent(), "")
 
     def test_a_dry_run_status_and_keys(self):
-        self.assertIn(self.key, self.chain.keys().splitlines())
-        change = json.loads(self.chain.diff(self.key, RULE, [byway.Invocation("hello")]))[0]
+        self.assertIn(self.key, self.chain.keys())
+        change = self.chain.diff(self.key, RULE, [byway.Invocation("hello")])[0]
         self.assertEqual((change["before"], change["after"]), (6, 2))
         self.engine.set_rule(self.key, RULE)
-        routers = json.loads(self.chain.status())["routers"]
+        routers = self.chain.status()["routers"]
         self.assertIn((self.key, True), [(one.get("key"), one["in_force"]) for one in routers])
 
     def test_nobody_left_is_an_error_of_its_own(self):
@@ -79,7 +78,7 @@ class Chains(unittest.TestCase):
     def test_a_chain_follows_a_memory_source(self):
         source = byway.Source.memory(self.engine)
         source.put(self.key, RULE)
-        self.chain.bind(source, 10, flags=_abi.BYWAY_BIND_RULES_ONLY)
+        self.chain.bind(source, 10, rules_only=True)
         self.assertEqual(self.chain.tags(byway.Invocation("hello")), [100, 103])
         self.assertEqual(source.get(self.key), RULE)
         self.assertEqual(source.status()["connected"], 1)

@@ -1,21 +1,22 @@
 """byway: a route engine. Where do I connect next? Which provider serves this call?"""
-from ._library import find_library, has_feature, status_message, status_name, version
-from .chain import (
-    Balance,
-    Chain,
-    Choice,
-    Invocation,
-    Invokers,
-    Picked,
-    Router,
-    RouterRequest,
-    RuleKind,
-    Session,
-    rule_check,
-    rule_key,
+from ._library import find_library, has_feature, status_message, status_name, version, version_number
+from .chain import Balance, Chain, Choice, Picked, Report, Session
+from .dial import (
+    LATER,
+    Connected,
+    Dial,
+    DialEvent,
+    DialEventKind,
+    DialFailure,
+    DialFlag,
+    Hooks,
+    PollFd,
+    RaceUntil,
+    Resume,
+    connect,
 )
-from .dial import Connected, Dial, RaceUntil, connect
-from .engine import Compat, Dialect, Engine, Failure, Listener, Phase
+from .dns import Dns, DnsRequest
+from .engine import Call, Dialect, Engine, FailedRoute, Listener
 from .errors import (
     ArgumentError,
     BywayError,
@@ -31,31 +32,32 @@ from .errors import (
     TimeoutError,
     UnsupportedError,
 )
-from .net import (
-    Address,
-    Dns,
-    DnsRequest,
-    Event,
-    Filter,
-    Hop,
-    Proxy,
-    ProxyKind,
-    ProxySelector,
-    Route,
-    Selection,
-    Selector,
-    plan,
-)
+from .event import Event, EventKind
+from .failure import Failure, Phase, Recovery, Tell
+from .handshake import Handshake, Want
+from .invocation import Invocation
+from .invokers import Invokers, InvokersBuilder
+from .ip import Compat, Filter, FirstFamily, host_canonical, host_is_literal, ip_order, ip_text
+from .proxy import Proxy, ProxyKind, ProxyRequest, ProxySelector
 from .queue import Completion, Queue
-from .source import Source
+from .route import Address, Hop, NoCoalescing, Peer, Route, Service
+from .router import Router, RouterRequest
+from .rule import RuleKind, rule_check, rule_key
+from .selector import Selection, Selector, plan
+from .source import Discovery, EmptyProtection, Source, SourceEvent, SourceEventKind
 
 __version__ = version()
 
 __all__ = [
-    "Address", "ArgumentError", "Balance", "BywayError", "CanceledError", "Chain", "Choice", "Compat", "Connected", "Dial", "RaceUntil", "connect", "Completion",
-    "ConnectError", "Dialect", "Dns", "DnsError", "DnsRequest", "Engine", "Event", "Failure", "Filter",
-    "HandleError", "Hop", "HostError", "Invocation", "Invokers", "Listener", "NoInvokerError", "Phase", "Picked",
-    "Proxy", "ProxyError", "ProxyKind", "ProxySelector", "Queue", "Route", "Router", "RouterRequest", "RuleError",
-    "RuleKind", "Selection", "Selector", "Session", "ShutdownError", "Source", "TimeoutError", "UnsupportedError",
-    "find_library", "has_feature", "plan", "rule_check", "rule_key", "status_message", "status_name", "version",
+    "Address", "ArgumentError", "Balance", "BywayError", "Call", "CanceledError", "Chain", "Choice", "Compat",
+    "Completion", "ConnectError", "Connected", "Dial", "DialEvent", "DialEventKind", "DialFailure", "DialFlag",
+    "Dialect", "Discovery", "Dns", "DnsError", "DnsRequest", "EmptyProtection", "Engine", "Event", "EventKind",
+    "FailedRoute", "Failure", "Filter", "FirstFamily", "HandleError", "Handshake", "Hooks", "Hop", "HostError",
+    "Invocation", "Invokers", "InvokersBuilder", "LATER", "Listener", "NoCoalescing", "NoInvokerError", "Peer",
+    "Phase", "Picked", "PollFd", "Proxy", "ProxyError", "ProxyKind", "ProxyRequest", "ProxySelector", "Queue",
+    "RaceUntil", "Recovery", "Report", "Resume", "Route", "Router", "RouterRequest", "RuleError", "RuleKind",
+    "Selection", "Selector", "Service", "Session", "ShutdownError", "Source", "SourceEvent", "SourceEventKind", "Tell",
+    "TimeoutError", "UnsupportedError", "Want", "connect", "find_library", "has_feature", "host_canonical",
+    "host_is_literal", "ip_order", "ip_text", "plan", "rule_check", "rule_key", "status_message", "status_name",
+    "version", "version_number",
 ]

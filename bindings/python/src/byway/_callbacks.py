@@ -11,7 +11,7 @@ import threading
 from typing import Any, Callable, Dict, Optional
 
 from . import _abi
-from ._core import per_thread
+from ._core import raised, unraisable
 
 _objects: Dict[int, Any] = {}
 _keys = itertools.count(1)
@@ -26,21 +26,44 @@ def register(target: Any) -> int:
     return key
 
 
+def drop(key: int) -> None:
+    """For what the library has no ``destroy`` for: nothing calls it any more."""
+    _objects.pop(key, None)
+
+
 def alive() -> int:
     """How many objects the library may still call."""
     return len(_objects)
 
 
-def _destroy(user_data: Optional[int]) -> None:
-    _objects.pop(user_data or 0, None)
+def _destroy(user_data: Optional[int], _pop: Any = _objects.pop) -> None:
+    # May come when the interpreter ends and modules are empty: what is needed is an argument.
+    _pop(user_data or 0, None)
 
 
 #: Field ``destroy`` of every callback struct.
 destroy = _abi.byway_destroy(_destroy)
 
 
-def guarded(kind: Any, body: Callable[..., Optional[int]], otherwise: Optional[int] = _abi.BYWAY_E_HOST) -> Any:
-    """A trampoline: looks the object up, calls ``body(object, *arguments)``, keeps what it raises."""
+def _destroy_and_tell(user_data: Optional[int], _pop: Any = _objects.pop) -> None:
+    told = _pop(user_data or 0, None)
+    if told is None:
+        return
+    try:
+        told()
+    except BaseException as error:  # noqa: B902 - nothing may cross into the library
+        unraisable(error)
+
+
+#: The same for sets whose end is what the host wants to know: calls the object.
+destroy_and_tell = _abi.byway_destroy(_destroy_and_tell)
+
+
+def guarded(
+    kind: Any, body: Callable[..., Optional[int]], otherwise: Optional[int] = _abi.BYWAY_E_HOST, alone: bool = False
+) -> Any:
+    """A trampoline: looks the object up, calls ``body(object, *arguments)``, keeps what it raises for the call that led
+    here; ``alone`` says that there may be none, on a thread of the library's."""
 
     def trampoline(user_data: Optional[int], *arguments: Any) -> Optional[int]:
         try:
@@ -49,7 +72,10 @@ def guarded(kind: Any, body: Callable[..., Optional[int]], otherwise: Optional[i
                 return otherwise
             return body(target, *arguments)
         except BaseException as error:  # noqa: B902 - nothing may cross into the library
-            per_thread.raised = error
+            if alone:
+                unraisable(error)
+            else:
+                raised[threading.get_ident()] = error
             return otherwise
 
     return kind(trampoline)

@@ -3,54 +3,81 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import os
 import threading
 import weakref
-from typing import Any, Optional, Type, TypeVar
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Type, TypeVar
 
 from . import _abi, errors
 from ._library import lib
 
 H = TypeVar("H", bound="Handle")
 
+#: By thread, what a callback raised and the call that led to it has not picked up yet. Nearly always empty, so that a
+#: call only asks whether it is.
+raised: Dict[int, BaseException] = {}
 
-class _PerThread(threading.local):
-    """What one thread carries between a callback and the call that made it."""
+
+class _Cell:
+    """Room for what a call puts out, with addresses worked out once. A call takes one and gives it back, so calls from
+    several threads, or from inside a callback, never share one."""
+
+    __slots__ = ("out", "out_at", "err", "err_at")
 
     def __init__(self) -> None:
-        self.raised: Optional[BaseException] = None
+        self.out, self.err = ctypes.c_void_p(), ctypes.c_void_p()
+        self.out_at, self.err_at = ctypes.addressof(self.out), ctypes.addressof(self.err)
 
 
-per_thread = _PerThread()
+_cells: List[_Cell] = []
+
+
+def _cell() -> _Cell:
+    try:
+        return _cells.pop()
+    except IndexError:
+        return _Cell()
 
 
 def call(function: Any, *arguments: Any) -> int:
     """Calls a function whose last parameter is ``byway_error **``. Raises for negative statuses."""
-    err = ctypes.c_void_p()
-    status: int = function(*arguments, ctypes.addressof(err))
-    if status < 0 or per_thread.raised is not None:
-        fail(status, err.value)
+    cell = _cell()
+    status: int = function(*arguments, cell.err_at)
+    if status < 0 or raised:
+        fail(status, cell.err.value if status < 0 else None)
+    _cells.append(cell)
     return status
+
+
+def give(function: Any, *arguments: Any) -> int:
+    """Calls a function whose last parameters are a pointer it fills and ``byway_error **``; returns what it gave, 0 for
+    nothing. Raises for negative statuses."""
+    cell = _cell()
+    status: int = function(*arguments, cell.out_at, cell.err_at)
+    if status < 0 or raised:
+        fail(status, cell.err.value if status < 0 else None)
+    pointer: int = cell.out.value or 0
+    _cells.append(cell)
+    return pointer
 
 
 def check(status: int) -> int:
     """For functions without an error object. Raises for negative statuses."""
-    if status < 0 or per_thread.raised is not None:
+    if status < 0 or raised:
         fail(status, None)
     return status
 
 
 def fail(status: int, error: Optional[int]) -> None:
     """Raises for a negative status, with what a callback on this thread raised as its cause."""
-    raised, per_thread.raised = per_thread.raised, None
+    exception = raised.pop(threading.get_ident(), None)
     if status >= 0:
         # A callback raised in a place whose failure the library does not pass on.
-        if raised is not None and not isinstance(raised, Exception):
-            raise raised
-        if raised is not None:
-            unraisable(raised)
+        if exception is not None and not isinstance(exception, Exception):
+            raise exception
+        if exception is not None:
+            unraisable(exception)
         return
-    raise errors.make(status, error, raised)
+    raise errors.make(status, error, exception)
 
 
 def unraisable(exception: BaseException) -> None:
@@ -62,17 +89,11 @@ def unraisable(exception: BaseException) -> None:
 
 def take_text(function: Any, *arguments: Any) -> str:
     """Calls a function that gives a ``byway_text`` and returns its content."""
-    out = ctypes.c_void_p()
-    call(function, *arguments, ctypes.addressof(out))
-    return _read_text(out)
-
-
-def _read_text(out: ctypes.c_void_p) -> str:
-    view = _abi.byway_str()
-    lib.byway_text_str(out, ctypes.addressof(view))
-    text = ctypes.string_at(view.data, view.len).decode("utf-8", "replace") if view.len else ""
-    lib.byway_text_free(out)
-    return text
+    text = give(function, *arguments)
+    try:
+        return lent(lib.byway_text_str, text)
+    finally:
+        lib.byway_text_free(text)
 
 
 def lent(getter: Any, pointer: Any) -> str:
@@ -82,9 +103,19 @@ def lent(getter: Any, pointer: Any) -> str:
     return ctypes.string_at(view.data, view.len).decode("utf-8", "replace") if view.len else ""
 
 
-def string(text: bytes) -> _abi.byway_str:
+def string(text: bytes) -> Any:
     """A ``byway_str`` over ``text``, which must stay referenced."""
     return _abi.byway_str(ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value, len(text))
+
+
+def array_of(kind: Any, values: Sequence[Any]) -> Any:
+    """An array of these, of at least one so that it has an address."""
+    return (kind * max(1, len(values)))(*values)
+
+
+def strings(texts: Sequence[bytes]) -> Any:
+    """An array of ``byway_str`` over texts, which must stay referenced."""
+    return array_of(_abi.byway_str, [string(text) for text in texts])
 
 
 def milliseconds(timeout: Optional[float]) -> int:
@@ -97,46 +128,77 @@ def milliseconds(timeout: Optional[float]) -> int:
 
 
 #: Engines that are alive, shut down at exit so that no thread of the library is inside Python by then.
-_live: "weakref.WeakSet[Handle]" = weakref.WeakSet()
-
-
-def _release(function: Any, pointer: int, process: int) -> None:
-    # A forked child shares the parent's handles in name only.
-    if os.getpid() == process:
-        function(pointer)
+#: Found by their address, as callbacks name them.
+live: "weakref.WeakValueDictionary[int, Handle]" = weakref.WeakValueDictionary()
 
 
 class Handle:
-    """Owns one reference. ``close`` is idempotent; the garbage collector does the same later."""
+    """Owns one reference. ``close`` is idempotent and may be called by several threads at once; the garbage collector
+    does the same later.
 
-    __slots__ = ("_pointer", "_finalizer", "__weakref__")
+    In a forked child the library itself knows that the parent's handles are there in name only.
+    """
+
+    __slots__ = ("pointer", "__weakref__")
+    #: Name of the function that takes the reference back.
     _end: str = ""
+    #: Address of the handle. Raises HandleError when it is closed.
+    pointer: int
+    if TYPE_CHECKING:
+        _owned: int
+
+    #: The function itself: at interpreter exit, when modules are emptied, the class still has it.
+    _give_back: Any = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "_end" in cls.__dict__:
+            cls._give_back = getattr(lib, cls._end)
 
     def __init__(self, pointer: int) -> None:
-        self._pointer: Optional[int] = pointer
-        self._finalizer = weakref.finalize(self, _release, getattr(lib, self._end), pointer, os.getpid())
-        # At exit engines are shut down in order; their children then need no release.
-        self._finalizer.atexit = False
+        self.pointer = pointer
 
-    @property
-    def pointer(self) -> int:
-        """Address of the handle. Raises when it is closed."""
-        pointer = self._pointer
-        if pointer is None:
+    @classmethod
+    def _adopt(cls: Type[H], pointer: Optional[int]) -> H:
+        """An object for a reference that is there already."""
+        handle = cls.__new__(cls)
+        handle.pointer = pointer or 0
+        return handle
+
+    def __getattr__(self, name: str) -> Any:
+        # Only asked for what is not there: ``pointer`` after ``close``.
+        if name == "pointer":
             raise errors.HandleError(_abi.BYWAY_E_BAD_HANDLE, f"{type(self).__name__} is closed")
-        return pointer
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def closed(self) -> bool:
         """True after ``close``."""
-        return self._pointer is None
+        try:
+            self._owned
+        except AttributeError:
+            return True
+        return False
 
     def close(self) -> None:
         """Gives the reference back. Idempotent."""
-        self._pointer = None
-        self._finalizer()
+        try:
+            pointer = self._owned
+            # One step: of several threads, one gets past it.
+            del self._owned
+        except AttributeError:
+            return
+        self._give_back(pointer)
 
-    def finish(self) -> None:
+    def __del__(self) -> None:
+        try:
+            pointer = self._owned
+            del self._owned
+        except AttributeError:
+            return
+        self._give_back(pointer)
+
+    def _at_exit(self) -> None:
         """What interpreter exit does instead of ``close``."""
 
     def __enter__(self: H) -> H:
@@ -146,21 +208,22 @@ class Handle:
         self.close()
 
 
+#: The slot under a second name, one whose absence is an AttributeError and costs nothing more.
+setattr(Handle, "_owned", Handle.__dict__["pointer"])
+
+
 def made(kind: Type[H], function: Any, *arguments: Any) -> H:
     """Calls a function that gives a handle through its last output."""
-    out = ctypes.c_void_p()
-    call(function, *arguments, ctypes.addressof(out))
-    assert out.value is not None
-    return kind(out.value)
+    return kind._adopt(give(function, *arguments))
 
 
 def finish_at_exit(handle: Handle) -> None:
-    """Has ``handle.finish()`` run at interpreter exit if it is still alive."""
-    _live.add(handle)
+    """Has ``handle._at_exit()`` run at interpreter exit if it is still alive."""
+    live[handle.pointer] = handle
 
 
 @atexit.register
 def _finish() -> None:
-    for handle in list(_live):
+    for handle in list(live.values()):
         if not handle.closed:
-            handle.finish()
+            handle._at_exit()

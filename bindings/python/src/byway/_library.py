@@ -101,6 +101,11 @@ def version() -> str:
     return text.decode()
 
 
+def version_number() -> int:
+    """The same as ``0xMMmmpp``: comparable."""
+    return int(lib.byway_version_number())
+
+
 def has_feature(name: str) -> bool:
     """True when the library was built with this feature."""
     raw = name.encode()

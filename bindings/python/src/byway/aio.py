@@ -7,7 +7,8 @@ from typing import Any, Optional, Tuple, Union
 
 from . import errors
 from .dial import Connected, Dial
-from .net import Address, Selection, Selector
+from .route import Address
+from .selector import Selection, Selector
 
 
 async def _readable(fd: int) -> None:

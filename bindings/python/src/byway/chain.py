@@ -1,24 +1,20 @@
-"""Which provider serves this call? Invoker lists, chains, rules, picks."""
+"""Which provider serves this call? Chains, choices, picks."""
 from __future__ import annotations
 
 import ctypes
 import enum
-from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+import json as _json
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from . import _abi, _callbacks
-from ._core import Handle, call, check, made, string, take_text
+from . import _abi
+from ._core import Handle, array_of, call, check, give, made, milliseconds, strings, take_text
 from ._library import getters, lib
-from ._core import milliseconds as _milliseconds
 from .engine import Dialect, Engine
-from .source import Source
-
-
-class RuleKind(enum.IntEnum):
-    """Rule languages."""
-
-    CONDITION = _abi.BYWAY_RULE_CONDITION
-    TAG = _abi.BYWAY_RULE_TAG
-    AFFINITY = _abi.BYWAY_RULE_AFFINITY
+from .invocation import Invocation
+from .invokers import Invokers
+from .queue import Queue
+from .router import Router
+from .source import Discovery, EmptyProtection, Source, SourceEvent, following
 
 
 class Balance(enum.IntEnum):
@@ -33,154 +29,59 @@ class Balance(enum.IntEnum):
     P2C = _abi.BYWAY_BALANCE_P2C
 
 
-def _strings(texts: Sequence[bytes]) -> Any:
-    return (_abi.byway_str * max(1, len(texts)))(*[string(text) for text in texts])
-
-
-def rule_key(
-    interface: str = "",
-    *,
-    application: str = "",
-    version: str = "",
-    group: str = "",
-    kind: RuleKind = RuleKind.CONDITION,
-    dialect: Dialect = Dialect.BYWAY,
-) -> str:
-    """The key under which a rule is looked for, with the dialect's rule for versions."""
-    raw = [text.encode() for text in (application, interface, version, group)]
-    arguments: List[Any] = [dialect, kind]
-    for text in raw:
-        arguments += [text, len(text)]
-    return take_text(lib.byway_rule_key, *arguments)
-
-
-def rule_check(
-    text: str,
-    kind: RuleKind = RuleKind.CONDITION,
-    *,
-    dialect: Dialect = Dialect.BYWAY,
-    providers: Optional["Invokers"] = None,
-    json: bool = False,
-) -> str:
-    """Everything that is wrong with a rule text, or looks wrong, with line and column. Empty when nothing is."""
-    raw = text.encode()
-    how = _abi.BYWAY_FORMAT_JSON if json else _abi.BYWAY_FORMAT_TEXT
-    return take_text(
-        lib.byway_rule_check, dialect, kind, raw, len(raw), providers.pointer if providers is not None else None, how
-    )
-
-
-class Invokers(Handle):
-    """An immutable list of provider URLs, each with a number of the host's (its row when none is given)."""
-
-    __slots__ = ()
-    _end = "byway_invokers_release"
-
-    def __init__(
-        self, engine: Engine, urls: Iterable[str], tags: Optional[Iterable[int]] = None, *, keep_urls: bool = False
-    ) -> None:
-        raw = [url.encode() for url in urls]
-        array = _strings(raw)
-        numbers = None
-        if tags is not None:
-            listed = list(tags)
-            if len(listed) != len(raw):
-                raise ValueError(f"{len(raw)} urls but {len(listed)} tags")
-            numbers = (ctypes.c_uint64 * max(1, len(listed)))(*listed)
-        out = ctypes.c_void_p()
-        call(
-            lib.byway_invokers_new, engine.pointer, ctypes.addressof(array),
-            None if numbers is None else ctypes.addressof(numbers), len(raw),
-            _abi.BYWAY_INVOKERS_KEEP_URLS if keep_urls else 0, None, ctypes.addressof(out),
-        )
-        super().__init__(out.value or 0)
-
-    @classmethod
-    def _given(cls, function: Any, pointer: int) -> "Invokers":
-        """The list a getter of another handle gives."""
-        out = ctypes.c_void_p()
-        call(function, pointer, ctypes.addressof(out))
-        self = cls.__new__(cls)
-        Handle.__init__(self, out.value or 0)
-        return self
-
-    def __len__(self) -> int:
-        return int(getters.byway_invokers_len(self.pointer))
-
-    def row_of(self, tag: int) -> int:
-        """The row of a number. Raises when the list has none."""
-        out = ctypes.c_size_t()
-        check(lib.byway_invokers_row_of(self.pointer, tag, ctypes.addressof(out)))
-        return out.value
-
-    def tag(self, row: int) -> int:
-        """The host's number of a row."""
-        out = ctypes.c_uint64()
-        check(lib.byway_invokers_tag(self.pointer, row, ctypes.addressof(out)))
-        return out.value
-
-    def url(self, row: int) -> str:
-        """The URL of a row; needs ``keep_urls``."""
-        return take_text(lib.byway_invokers_url, self.pointer, row)
-
-    @property
-    def generation(self) -> int:
-        """A number no other list has."""
-        return int(getters.byway_invokers_generation(self.pointer))
-
-
-class Invocation(Handle):
-    """A call: method, parameter types, arguments, attachments."""
-
-    __slots__ = ("_kept",)
-    _end = "byway_invocation_free"
-
-    def __init__(
-        self,
-        method: str = "",
-        *,
-        types: Sequence[str] = (),
-        arguments: Sequence[str] = (),
-        attachments: Optional[Mapping[str, str]] = None,
-    ) -> None:
-        out = ctypes.c_void_p()
-        call(lib.byway_invocation_new, ctypes.addressof(out))
-        super().__init__(out.value or 0)
-        # The library borrows these texts until the invocation is reset or freed.
-        raw_method = method.encode()
-        raw_types, raw_arguments = [t.encode() for t in types], [a.encode() for a in arguments]
-        raw_attachments = [text.encode() for pair in (attachments or {}).items() for text in pair]
-        arrays = [_strings(raw_types), _strings(raw_arguments), _strings(raw_attachments)]
-        self._kept = (raw_method, raw_types, raw_arguments, raw_attachments, arrays)
-        address = ctypes.addressof
-        check(lib.byway_invocation_set_method(self.pointer, raw_method, len(raw_method)))
-        if raw_types:
-            check(lib.byway_invocation_set_types(self.pointer, address(arrays[0]), len(raw_types)))
-        if raw_arguments:
-            check(lib.byway_invocation_set_arguments(self.pointer, address(arrays[1]), len(raw_arguments)))
-        if raw_attachments:
-            check(lib.byway_invocation_set_attachments(self.pointer, address(arrays[2]), len(raw_attachments)))
-
-
 class Picked(NamedTuple):
     """One provider, and the ticket to say how the call went."""
 
     tag: int
     ticket: int
     row: int
+    #: False when nothing better than a provider that cannot be called was left.
     available: bool
 
 
+class Report(NamedTuple):
+    """What a provider reported about itself."""
+
+    #: Its wall clock in seconds since 1970.
+    time: float
+    #: Its CPU load, on any scale all providers share.
+    load: float
+    #: Its own measure of the response time in seconds.
+    latency: float
+
+
+class _Numbers:
+    """Room for what a choice holds; taken and given back."""
+
+    __slots__ = ("size", "array", "at", "total", "total_at")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.array, self.total = (ctypes.c_uint64 * size)(), ctypes.c_size_t()
+        self.at, self.total_at = ctypes.addressof(self.array), ctypes.addressof(self.total)
+
+
+_rooms: List[_Numbers] = []
+
+
 def _choice_tags(pointer: int) -> List[int]:
-    count = getters.byway_choice_len(pointer)
-    tags = (ctypes.c_uint64 * max(1, count))()
-    total = ctypes.c_size_t()
-    check(lib.byway_choice_tags(pointer, ctypes.addressof(tags), count, ctypes.addressof(total)))
-    return list(tags[: total.value])
+    try:
+        room = _rooms.pop()
+    except IndexError:
+        room = _Numbers(64)
+    while True:
+        check(getters.byway_choice_tags(pointer, room.at, room.size, room.total_at))
+        total = room.total.value
+        if total <= room.size:
+            break
+        room = _Numbers(total)
+    tags: List[int] = room.array[:total]
+    _rooms.append(room)
+    return tags
 
 
 class Choice(Handle):
-    """Providers that may serve a call; pins the world it was made in."""
+    """Providers that may serve a call, by the host's numbers; pins the world it was made in."""
 
     __slots__ = ()
     _end = "byway_choice_free"
@@ -188,9 +89,26 @@ class Choice(Handle):
     def __len__(self) -> int:
         return int(getters.byway_choice_len(self.pointer))
 
+    def __getitem__(self, index: int) -> int:
+        count = len(self)
+        out = ctypes.c_uint64()
+        at = index + count if index < 0 else index
+        if not 0 <= at < count:
+            raise IndexError(index)
+        check(getters.byway_choice_tag_at(self.pointer, at, ctypes.addressof(out)))
+        return out.value
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tags())
+
     def tags(self) -> List[int]:
         """The host's numbers of the providers, in list order."""
         return _choice_tags(self.pointer)
+
+    @property
+    def invokers(self) -> Invokers:
+        """The list they were chosen from, also when the chain has another one by now."""
+        return made(Invokers, lib.byway_choice_invokers, self.pointer)
 
     @property
     def generation(self) -> int:
@@ -198,94 +116,30 @@ class Choice(Handle):
         return int(getters.byway_choice_generation(self.pointer))
 
     @property
-    def invokers(self) -> Invokers:
-        """The list the providers were chosen from, also when the chain has another one by now."""
-        return Invokers._given(lib.byway_choice_invokers, self.pointer)
-
-    @property
     def emptied_by(self) -> str:
         """The router after which nothing was left; empty when something is."""
         return take_text(lib.byway_choice_emptied_by, self.pointer)
 
 
-class RouterRequest(NamedTuple):
-    """What a host's router is asked: which of ``tags`` stay?"""
-
-    method: str
-    tags: List[int]
-    explaining: bool
-    attachment: Callable[[str], Optional[str]]
-    argument: Callable[[int], Optional[str]]
-
-
-class Router(Handle):
-    """A router of the host's: ``route`` gets a ``RouterRequest`` and returns the tags that stay; None passes."""
-
-    __slots__ = ()
-    _end = "byway_router_release"
-
-    def __init__(
-        self,
-        engine: Engine,
-        name: str,
-        route: Callable[[RouterRequest], Optional[Iterable[int]]],
-        *,
-        priority: int = 0,
-        every_chain: bool = False,
-        by_name: bool = False,
-    ) -> None:
-        raw, out = name.encode(), ctypes.c_void_p()
-        flags = (_abi.BYWAY_ROUTER_EVERY_CHAIN if every_chain else 0) | (_abi.BYWAY_ROUTER_BY_NAME if by_name else 0)
-        callbacks = _abi.byway_router_callbacks(
-            ctypes.sizeof(_abi.byway_router_callbacks), _callbacks.register(route), _callbacks.destroy, _ROUTE
-        )
-        call(
-            lib.byway_router_new, engine.pointer, raw, len(raw), priority, flags, ctypes.addressof(callbacks),
-            ctypes.addressof(out),
-        )
-        super().__init__(out.value or 0)
-
-
-def _route(target: Callable[[RouterRequest], Optional[Iterable[int]]], address: int, _call: int) -> int:
-    raw = _abi.byway_router_request.from_address(address)
-    tags = list((ctypes.c_uint64 * raw.count).from_address(raw.tags)) if raw.count else []
-
-    def attachment(key: str) -> Optional[str]:
-        name, out = key.encode(), _abi.byway_str()
-        status = lib.byway_router_request_attachment(address, name, len(name), ctypes.addressof(out))
-        return _callbacks.text(out.data, out.len) if status == _abi.BYWAY_OK else None
-
-    def argument(index: int) -> Optional[str]:
-        out = _abi.byway_str()
-        status = lib.byway_router_request_argument(address, index, ctypes.addressof(out))
-        return _callbacks.text(out.data, out.len) if status == _abi.BYWAY_OK else None
-
-    request = RouterRequest(
-        _callbacks.text(raw.method.data, raw.method.len), tags, bool(raw.explaining), attachment, argument
-    )
-    stay = target(request)
-    if stay is None:
-        return _abi.BYWAY_PASS
-    kept = set(stay)
-    if raw.count:
-        keep = (ctypes.c_uint8 * raw.count).from_address(raw.keep)
-        for i, tag in enumerate(tags):
-            keep[i] = 1 if tag in kept else 0
-    return _abi.BYWAY_OK
-
-
-_ROUTE = _callbacks.guarded(_abi.byway_router_callbacks_route, _route)
-
-
-def _pick_options(balance: Balance, sticky: Optional[bool], exclude: Sequence[int]) -> Tuple[Any, Any]:
+def _pick_options(
+    balance: Balance, sticky: Optional[bool], exclude: Sequence[int], available: Optional[Tuple[Invokers, Iterable[int]]]
+) -> Tuple[Any, ...]:
     options = _abi.byway_pick_options()
     lib.byway_pick_options_init(ctypes.addressof(options))
     options.balance = balance
     options.flags = {None: 0, True: _abi.BYWAY_PICK_STICKY, False: _abi.BYWAY_PICK_NOT_STICKY}[sticky]
-    array = (ctypes.c_uint64 * max(1, len(exclude)))(*exclude)
+    tried, bits = array_of(ctypes.c_uint64, exclude), None
     if exclude:
-        options.exclude, options.exclude_count = ctypes.addressof(array), len(exclude)
-    return options, array
+        options.exclude, options.exclude_count = ctypes.addressof(tried), len(exclude)
+    if available is not None:
+        invokers, rows = available
+        words = (len(invokers) + 63) // 64
+        bits = array_of(ctypes.c_uint64, [0] * words)
+        for row in rows:
+            bits[row // 64] |= 1 << row % 64
+        options.available, options.available_words = ctypes.addressof(bits), words
+        options.available_list = invokers.generation
+    return options, tried, bits
 
 
 class Chain(Handle):
@@ -307,11 +161,8 @@ class Chain(Handle):
         lib.byway_chain_options_init(ctypes.addressof(options))
         options.dialect = -1 if dialect is None else dialect
         options.flags, options.memo_bytes = flags, memo_bytes
-        raw, out = consumer_url.encode(), ctypes.c_void_p()
-        call(
-            lib.byway_chain_new, engine.pointer, raw, len(raw), ctypes.addressof(options), ctypes.addressof(out)
-        )
-        super().__init__(out.value or 0)
+        raw = consumer_url.encode()
+        super().__init__(give(lib.byway_chain_new, engine.pointer, raw, len(raw), ctypes.addressof(options)))
         self.engine = engine
 
     def set_invokers(self, invokers: Invokers) -> int:
@@ -323,7 +174,14 @@ class Chain(Handle):
     @property
     def invokers(self) -> Invokers:
         """The list calls route over now: the one given last, or a bound source's."""
-        return Invokers._given(lib.byway_chain_invokers, self.pointer)
+        return made(Invokers, lib.byway_chain_invokers, self.pointer)
+
+    def intern_method(self, name: str) -> int:
+        """A number for ``Invocation(method_id=...)``, the same in every chain of the process. Meant for the methods of an
+        interface, not for names from the network."""
+        raw, out = name.encode(), ctypes.c_uint32()
+        call(lib.byway_chain_intern_method, self.pointer, raw, len(raw), ctypes.addressof(out))
+        return out.value
 
     def add_router(self, router: Router) -> None:
         """Adds a router of the host's."""
@@ -332,7 +190,7 @@ class Chain(Handle):
     def set_rule_urls(self, urls: Iterable[str]) -> None:
         """Static rules as a registry gives them (``condition://...``); replaces the earlier ones."""
         raw = [url.encode() for url in urls]
-        array = _strings(raw)
+        array = strings(raw)
         call(lib.byway_chain_set_rule_urls, self.pointer, ctypes.addressof(array), len(raw))
 
     def route(self, invocation: Invocation) -> Choice:
@@ -341,16 +199,20 @@ class Chain(Handle):
 
     def tags(self, invocation: Invocation) -> List[int]:
         """As ``route``, the host's numbers only, in one crossing."""
-        total, generation, room = ctypes.c_size_t(), ctypes.c_uint64(), 64
+        try:
+            room = _rooms.pop()
+        except IndexError:
+            room = _Numbers(64)
+        pointer, asked = self.pointer, invocation.pointer
         while True:
-            tags = (ctypes.c_uint64 * room)()
-            call(
-                lib.byway_chain_route_tags, self.pointer, invocation.pointer, ctypes.addressof(tags), room,
-                ctypes.addressof(total), ctypes.addressof(generation),
-            )
-            if total.value <= room:
-                return list(tags[: total.value])
-            room = total.value
+            call(lib.byway_chain_route_tags, pointer, asked, room.at, room.size, room.total_at, None)
+            total = room.total.value
+            if total <= room.size:
+                break
+            room = _Numbers(total)
+        tags: List[int] = room.array[:total]
+        _rooms.append(room)
+        return tags
 
     def route_many(self, invocations: Sequence[Invocation], room: int = 64) -> List[List[int]]:
         """Several calls in one crossing, all in one world; at most ``room`` numbers a call."""
@@ -371,18 +233,32 @@ class Chain(Handle):
         balance: Balance = Balance.AUTO,
         sticky: Optional[bool] = None,
         exclude: Sequence[int] = (),
+        available: Optional[Tuple[Invokers, Iterable[int]]] = None,
     ) -> Picked:
-        """One provider. Raises NoInvokerError when nobody may serve the call."""
-        options, _kept = _pick_options(balance, sticky, exclude)
+        """One provider. ``exclude`` lists numbers tried before; ``available`` is a list and its rows that can be called
+        (all when None). Raises NoInvokerError when nobody may serve the call."""
+        options, *_kept = _pick_options(balance, sticky, exclude, available)
         out = _abi.byway_picked()
         call(
             lib.byway_chain_pick, self.pointer, invocation.pointer, ctypes.addressof(options), ctypes.addressof(out)
         )
         return Picked(out.tag, out.ticket, out.row, bool(out.available))
 
-    def pick_end(self, picked: Picked, ok: bool, latency: float) -> None:
-        """Says how the call went; ``latency`` in seconds."""
-        check(lib.byway_chain_pick_end(self.pointer, picked.ticket, int(ok), int(latency * 1e9)))
+    def pick_end(
+        self, picked: Picked, ok: bool, latency: Optional[float] = None, report: Optional[Report] = None
+    ) -> bool:
+        """Says how the call went; ``latency`` in seconds, None for the time from pick to now. False when there was nothing
+        to end: ended before, or the provider is gone."""
+        length = -1 if latency is None else int(latency * 1e9)
+        if report is None:
+            return check(lib.byway_chain_pick_end(self.pointer, picked.ticket, int(ok), length)) == _abi.BYWAY_OK
+        result = _abi.byway_call_result()
+        lib.byway_call_result_init(ctypes.addressof(result))
+        result.ok, result.latency_ns, result.has_report = int(ok), length, 1
+        result.report_time_ms, result.report_load = int(report.time * 1000), report.load
+        result.report_latency_ms = report.latency * 1000
+        status = call(lib.byway_chain_pick_end_with, self.pointer, picked.ticket, ctypes.addressof(result))
+        return status == _abi.BYWAY_OK
 
     def explain(self, invocation: Invocation, json: bool = False) -> str:
         """Per router what came in and out, and for each provider that is gone the sentence that dropped it."""
@@ -398,38 +274,67 @@ class Chain(Handle):
         how = _abi.BYWAY_FORMAT_JSON if json else _abi.BYWAY_FORMAT_TEXT
         return take_text(lib.byway_chain_recent, self.pointer, how)
 
-    def diff(self, key: str, text: str, invocations: Sequence[Invocation]) -> str:
-        """What a proposed rule would change for these calls, as JSON."""
-        raw_key, raw = key.encode(), text.encode()
-        array = (ctypes.c_void_p * max(1, len(invocations)))(*[invocation.pointer for invocation in invocations])
-        return take_text(
-            lib.byway_chain_diff, self.pointer, raw_key, len(raw_key), raw, len(raw), ctypes.addressof(array),
-            len(invocations),
+    def diff(self, key: str, text: Optional[str], invocations: Sequence[Invocation]) -> List[Dict[str, Any]]:
+        """What a proposed rule would change: for each call how many providers before and after, and the numbers that come
+        and go. ``text`` None: without the rule. Nothing is set."""
+        raw_key, raw = key.encode(), None if text is None else text.encode()
+        array = array_of(ctypes.c_void_p, [invocation.pointer for invocation in invocations])
+        changes: List[Dict[str, Any]] = _json.loads(
+            take_text(
+                lib.byway_chain_diff, self.pointer, raw_key, len(raw_key), raw, 0 if raw is None else len(raw),
+                ctypes.addressof(array), len(invocations),
+            )
         )
+        return changes
 
-    def keys(self) -> str:
-        """Keys of the rules this chain wants, one a line."""
-        return take_text(lib.byway_chain_keys, self.pointer)
+    def keys(self) -> List[str]:
+        """Keys of the rules this chain wants at the moment, in router order."""
+        return take_text(lib.byway_chain_keys, self.pointer).splitlines()
 
-    def status(self) -> str:
-        """Rules in force, versions, last errors, as JSON."""
-        return take_text(lib.byway_chain_status, self.pointer)
+    def status(self) -> Dict[str, Any]:
+        """How each router stands: rules in force, versions, last errors."""
+        status: Dict[str, Any] = _json.loads(take_text(lib.byway_chain_status, self.pointer))
+        return status
 
     @property
     def generation(self) -> int:
         """Of the world calls see now."""
         return int(getters.byway_chain_generation(self.pointer))
 
-    def bind(self, source: "Source", timeout: Optional[float] = None, *, flags: int = 0) -> None:
+    def bind(
+        self,
+        source: Source,
+        timeout: Optional[float] = None,
+        *,
+        rules_only: bool = False,
+        keep_list: bool = False,
+        empty_protection: EmptyProtection = EmptyProtection.VANISHED,
+        discovery: Discovery = Discovery.AUTO,
+        on_event: Optional[Callable[[SourceEvent], None]] = None,
+        queue: Optional[Queue] = None,
+    ) -> bool:
         """Follows a source: waits for the first state, then stays up to date; what was known last is served while the
-        source is away. ``timeout`` in seconds, None for the engine's default."""
-        options = _abi.byway_bind_options()
+        source is away. ``timeout`` in seconds, None for the engine's default; False when the first state has not come in
+        time: it comes later. ``rules_only``: the host gives the provider list itself; ``keep_list``: the providers stay
+        when another source takes the place of this one, or none does. ``on_event`` runs where ``queue`` (None: the
+        engine's) is polled."""
+        options, callbacks = _abi.byway_bind_options(), following(on_event)
         lib.byway_bind_options_init(ctypes.addressof(options))
-        options.flags = flags
-        call(
-            lib.byway_chain_bind_source, self.pointer, source.pointer, ctypes.addressof(options), None,
-            _milliseconds(timeout),
+        options.flags = (_abi.BYWAY_BIND_RULES_ONLY if rules_only else 0) | (
+            _abi.BYWAY_BIND_KEEP_LIST if keep_list else 0
         )
+        options.empty_protection, options.discovery = empty_protection, discovery
+        options.queue = None if queue is None else queue.pointer
+        status = call(
+            lib.byway_chain_bind_source, self.pointer, source.pointer, ctypes.addressof(options),
+            None if callbacks is None else ctypes.addressof(callbacks), milliseconds(timeout),
+        )
+        return status == _abi.BYWAY_OK
+
+    def bind_status(self) -> Dict[str, Any]:
+        """How a bound chain stands: ready, topics followed, worlds so far, providers, what was refused last, its source."""
+        status: Dict[str, Any] = _json.loads(take_text(lib.byway_chain_bind_status, self.pointer))
+        return status
 
     def unbind(self) -> None:
         """Stops following a source."""
@@ -448,13 +353,19 @@ class Session(Handle):
 
     def tags(self, invocation: Invocation) -> List[int]:
         """Numbers of the providers that may serve the call."""
-        out = ctypes.c_void_p()
-        call(lib.byway_session_route, self.pointer, invocation.pointer, ctypes.addressof(out))
-        return _choice_tags(out.value or 0)
+        return _choice_tags(give(lib.byway_session_route, self.pointer, invocation.pointer))
 
-    def pick(self, invocation: Invocation, *, balance: Balance = Balance.AUTO) -> Picked:
-        """One provider, drawn from this session's own stream."""
-        options, _kept = _pick_options(balance, None, ())
+    def pick(
+        self,
+        invocation: Invocation,
+        *,
+        balance: Balance = Balance.AUTO,
+        sticky: Optional[bool] = None,
+        exclude: Sequence[int] = (),
+        available: Optional[Tuple[Invokers, Iterable[int]]] = None,
+    ) -> Picked:
+        """One provider, drawn from this session's own stream; as ``Chain.pick``."""
+        options, *_kept = _pick_options(balance, sticky, exclude, available)
         out = _abi.byway_picked()
         call(
             lib.byway_session_pick, self.pointer, invocation.pointer, ctypes.addressof(options),

@@ -3,23 +3,19 @@ from __future__ import annotations
 
 import ctypes
 import enum
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional
 
 from . import _abi, _callbacks, errors
-from ._core import Handle, call, check, finish_at_exit, made, milliseconds, take_text
+from ._core import Handle, call, check, finish_at_exit, give, live, milliseconds, take_text
 from ._library import lib
+from .ip import Compat, Filter, Ip, ip_from
 from .queue import Queue
 
 if TYPE_CHECKING:
-    from .net import Event, Filter, ProxySelector, Route
-
-
-class Compat(enum.IntEnum):
-    """Which behaviour the first half shows."""
-
-    BYWAY = _abi.BYWAY_COMPAT_BYWAY
-    OKHTTP_5 = _abi.BYWAY_COMPAT_OKHTTP_5
-    OKHTTP_3 = _abi.BYWAY_COMPAT_OKHTTP_3
+    from .event import Event, EventKind
+    from .failure import Failure, Phase, Recovery
+    from .proxy import ProxyKind, ProxySelector
+    from .route import Route
 
 
 class Dialect(enum.IntEnum):
@@ -31,45 +27,57 @@ class Dialect(enum.IntEnum):
     DUBBO_GO = _abi.BYWAY_DIALECT_DUBBO_GO
 
 
-class Failure(enum.IntEnum):
-    """Kinds of failure that are reported and asked about."""
+class Call:
+    """The operation a callback serves. Only until the callback returns: afterwards everything is 0 or None."""
 
-    IO = _abi.BYWAY_FAILURE_IO
-    REFUSED = _abi.BYWAY_FAILURE_REFUSED
-    UNREACHABLE = _abi.BYWAY_FAILURE_UNREACHABLE
-    TIMEOUT = _abi.BYWAY_FAILURE_TIMEOUT
-    RESET = _abi.BYWAY_FAILURE_RESET
-    LOCAL = _abi.BYWAY_FAILURE_LOCAL
-    CANCELED = _abi.BYWAY_FAILURE_CANCELED
-    INTERRUPTED = _abi.BYWAY_FAILURE_INTERRUPTED
-    UNKNOWN_HOST = _abi.BYWAY_FAILURE_UNKNOWN_HOST
-    PROTOCOL = _abi.BYWAY_FAILURE_PROTOCOL
-    TLS_HANDSHAKE = _abi.BYWAY_FAILURE_TLS_HANDSHAKE
-    TLS_CERTIFICATE = _abi.BYWAY_FAILURE_TLS_CERTIFICATE
-    TLS_PEER_UNVERIFIED = _abi.BYWAY_FAILURE_TLS_PEER_UNVERIFIED
-    TLS = _abi.BYWAY_FAILURE_TLS
-    CONNECTION_SHUTDOWN = _abi.BYWAY_FAILURE_CONNECTION_SHUTDOWN
-    STREAM_REFUSED = _abi.BYWAY_FAILURE_STREAM_REFUSED
-    STREAM_CANCELED = _abi.BYWAY_FAILURE_STREAM_CANCELED
-    STREAM_RESET = _abi.BYWAY_FAILURE_STREAM_RESET
-    REQUEST_BODY = _abi.BYWAY_FAILURE_REQUEST_BODY
-    PROXY_REFUSED = _abi.BYWAY_FAILURE_PROXY_REFUSED
-    PROXY_AUTH = _abi.BYWAY_FAILURE_PROXY_AUTH
-    PROXY_PROTOCOL = _abi.BYWAY_FAILURE_PROXY_PROTOCOL
-    AUTH_WITHOUT_PROXY = _abi.BYWAY_FAILURE_AUTH_WITHOUT_PROXY
-    SELF_CONNECT = _abi.BYWAY_FAILURE_SELF_CONNECT
-    INVALID_PORT = _abi.BYWAY_FAILURE_INVALID_PORT
-    FILTERED = _abi.BYWAY_FAILURE_FILTERED
+    __slots__ = ("_pointer",)
+
+    def __init__(self, pointer: int) -> None:
+        self._pointer = pointer
+
+    @property
+    def engine(self) -> Optional["Engine"]:
+        """The engine; None when the host has closed it."""
+        found = live.get(lib.byway_call_engine(self._pointer) or 0)
+        return found if isinstance(found, Engine) else None
+
+    @property
+    def tag(self) -> int:
+        """The number the host gave the operation, 0 when it gave none."""
+        return int(lib.byway_call_tag(self._pointer))
+
+    @property
+    def id(self) -> int:
+        """The operation's number, for example a selector's; 0 when there is none."""
+        return int(lib.byway_call_id(self._pointer))
+
+    @property
+    def deadline(self) -> Optional[float]:
+        """Seconds until the operation gives up, 0 when that moment has passed; None when there is none."""
+        left = int(lib.byway_call_deadline_ms(self._pointer))
+        return None if left < 0 else left / 1000
+
+    def end(self) -> None:
+        """The callback has returned."""
+        self._pointer = 0
 
 
-class Phase(enum.IntEnum):
-    """Where in a connection's life something failed."""
+class FailedRoute(NamedTuple):
+    """One route that failed and is postponed."""
 
-    DNS = _abi.BYWAY_PHASE_DNS
-    TCP = _abi.BYWAY_PHASE_TCP
-    TUNNEL = _abi.BYWAY_PHASE_TUNNEL
-    TLS = _abi.BYWAY_PHASE_TLS
-    EXCHANGE = _abi.BYWAY_PHASE_EXCHANGE
+    ip: Optional[Ip]
+    port: int
+    #: The origin's port.
+    target_port: int
+    proxy_kind: "ProxyKind"
+    failure: "Failure"
+    os_errno: int
+    #: Failed periods in a row.
+    periods: int
+    #: Seconds since the failure that began this postponement.
+    age: float
+    #: Seconds until it counts as good again; None: until it is reported connected.
+    remaining: Optional[float]
 
 
 class Engine(Handle):
@@ -77,10 +85,11 @@ class Engine(Handle):
     usable from every thread. ``close`` shuts it down.
 
     Options are those of ``byway_engine_options``, times in seconds: ``default_timeout``, ``postpone_for``,
-    ``postpone_at_most``, ``dns_cache``.
+    ``postpone_at_most``, ``dns_cache``. ``monotonic`` (nanoseconds), ``wall`` (milliseconds since 1970) and ``random``
+    (64 bits) replace the system's; they are called on any thread, also one of the library's own.
     """
 
-    __slots__ = ("_kept",)
+    __slots__ = ("_kept", "_clocks")
     _end = "byway_engine_release"
 
     def __init__(
@@ -99,8 +108,11 @@ class Engine(Handle):
         routing_flags: int = 0,
         direct_on_proxy_selector_error: bool = False,
         dns_cache: float = 0,
-        target_filter: Optional["Filter"] = None,
-        proxy_filter: Optional["Filter"] = None,
+        target_filter: Optional[Filter] = None,
+        proxy_filter: Optional[Filter] = None,
+        monotonic: Optional[Callable[[], int]] = None,
+        wall: Optional[Callable[[], int]] = None,
+        random: Optional[Callable[[], int]] = None,
     ) -> None:
         options = _abi.byway_engine_options()
         lib.byway_engine_options_init(ctypes.addressof(options))
@@ -125,9 +137,16 @@ class Engine(Handle):
         options.dns_cache_ms = milliseconds(dns_cache)
         options.target_filter = target_filter.pointer if target_filter is not None else None
         options.proxy_filter = proxy_filter.pointer if proxy_filter is not None else None
-        out = ctypes.c_void_p()
-        call(lib.byway_engine_new, ctypes.addressof(options), ctypes.addressof(out))
-        super().__init__(out.value or 0)
+        self._clocks = 0
+        if monotonic is not None or wall is not None or random is not None:
+            self._clocks = options.source_data = _callbacks.register((monotonic, wall, random))
+            if monotonic is not None:
+                options.monotonic_ns = _MONOTONIC
+            if wall is not None:
+                options.wall_ms = _WALL
+            if random is not None:
+                options.random = _RANDOM
+        super().__init__(give(lib.byway_engine_new, ctypes.addressof(options)))
         self._kept: List["Listener"] = []
         finish_at_exit(self)
 
@@ -136,7 +155,7 @@ class Engine(Handle):
         callback is still running: call again. After True no callback ever runs."""
         return call(lib.byway_engine_shutdown, self.pointer, milliseconds(timeout)) == _abi.BYWAY_OK
 
-    def finish(self) -> None:
+    def _at_exit(self) -> None:
         """What interpreter exit does: shut down and wait a little for callbacks on other threads."""
         try:
             self.shutdown(5)
@@ -147,13 +166,15 @@ class Engine(Handle):
     def close(self) -> None:
         """Shuts the engine down and gives the reference back. Idempotent."""
         if not self.closed:
-            self.finish()
+            self._at_exit()
         super().close()
+        if self._clocks:
+            _callbacks.drop(self._clocks)
 
     @property
     def queue(self) -> Queue:
         """The engine's queue."""
-        return Queue(lib.byway_engine_queue(self.pointer))
+        return Queue._adopt(lib.byway_engine_queue(self.pointer))
 
     # --- where to connect next ---
 
@@ -162,7 +183,12 @@ class Engine(Handle):
         check(lib.byway_engine_connected(self.pointer, route.pointer))
 
     def connect_failed(
-        self, route: "Route", failure: Failure = Failure.IO, *, phase: Phase = Phase.TCP, os_errno: int = 0
+        self,
+        route: "Route",
+        failure: "Failure" = _abi.BYWAY_FAILURE_IO,  # type: ignore[assignment]
+        *,
+        phase: "Phase" = _abi.BYWAY_PHASE_TCP,  # type: ignore[assignment]
+        os_errno: int = 0,
     ) -> None:
         """Reports that a route failed; the proxy selector that chose it is told too."""
         call(lib.byway_engine_connect_failed, self.pointer, route.pointer, failure, phase, os_errno)
@@ -173,6 +199,31 @@ class Engine(Handle):
         check(lib.byway_engine_should_postpone(self.pointer, route.pointer, ctypes.addressof(out)))
         return bool(out.value)
 
+    def recover(
+        self,
+        failure: "Failure",
+        phase: "Phase",
+        *,
+        retry_enabled: bool = True,
+        one_shot: bool = False,
+        sent: bool = False,
+        exchange_failed: bool = False,
+        more_routes: bool = True,
+    ) -> "Recovery":
+        """May a failed call be retried on another route? ``one_shot``: its body can be sent only once; ``sent``: bytes of
+        it may have left this machine; ``exchange_failed``: the exchange failed, not the search for a connection;
+        ``more_routes``: a further route exists."""
+        from .failure import Recovery
+
+        flags = (
+            (_abi.BYWAY_CALL_RETRY_ENABLED if retry_enabled else 0) | (_abi.BYWAY_CALL_ONE_SHOT if one_shot else 0)
+            | (_abi.BYWAY_CALL_SENT if sent else 0) | (_abi.BYWAY_CALL_EXCHANGE_FAILED if exchange_failed else 0)
+            | (_abi.BYWAY_CALL_MORE_ROUTES if more_routes else 0)
+        )
+        failed, out = _abi.byway_failed_call(ctypes.sizeof(_abi.byway_failed_call), failure, phase, flags, 0), ctypes.c_int32()
+        call(lib.byway_engine_recover, self.pointer, ctypes.addressof(failed), ctypes.addressof(out))
+        return Recovery(out.value)
+
     def network_changed(self) -> int:
         """Forgets failures and cached names; returns the new generation."""
         out = ctypes.c_uint64()
@@ -182,6 +233,31 @@ class Engine(Handle):
     def set_proxy_selector(self, selector: Optional["ProxySelector"]) -> None:
         """Who is asked where an address names nobody and a callback passes. None: nobody, DIRECT."""
         call(lib.byway_engine_set_proxy_selector, self.pointer, selector.pointer if selector is not None else None)
+
+    def failed_routes(self) -> List[FailedRoute]:
+        """What failed and is postponed, oldest first."""
+        from .failure import Failure
+        from .proxy import ProxyKind
+
+        total, room = ctypes.c_size_t(), 64
+        while True:
+            records = (_abi.byway_failed_route * room)()
+            check(
+                lib.byway_engine_database_snapshot(
+                    self.pointer, ctypes.addressof(records), ctypes.sizeof(_abi.byway_failed_route), room,
+                    ctypes.addressof(total),
+                )
+            )
+            if total.value <= room:
+                break
+            room = total.value
+        return [
+            FailedRoute(
+                ip_from(r.hop_ip), r.hop_port, r.target_port, ProxyKind(r.proxy_kind), Failure(r.failure), r.os_errno,
+                r.periods, r.age_ms / 1000, None if r.remaining_ms < 0 else r.remaining_ms / 1000,
+            )
+            for r in records[: total.value]
+        ]
 
     def export_database(self) -> str:
         """What failed, as JSON."""
@@ -200,14 +276,11 @@ class Engine(Handle):
         check(lib.byway_engine_stats(self.pointer, ctypes.addressof(out)))
         return {name: getattr(out, name) for name, *_ in out._fields_ if name != "struct_size"}
 
-    def add_listener(self, on_event: Callable[["Event"], None], kinds: Optional[List[int]] = None) -> "Listener":
+    def add_listener(
+        self, on_event: Callable[["Event"], None], kinds: Optional[Iterable["EventKind"]] = None
+    ) -> "Listener":
         """Has ``on_event`` called for the given kinds of event (all when None). Nothing is built for other kinds."""
-        mask = 2**64 - 1 if kinds is None else sum(1 << kind for kind in set(kinds))
-        callbacks = _abi.byway_listener_callbacks(
-            ctypes.sizeof(_abi.byway_listener_callbacks), _callbacks.register(on_event), _callbacks.destroy, mask,
-            _on_event(),
-        )
-        listener = made(Listener, lib.byway_engine_add_listener, self.pointer, ctypes.addressof(callbacks))
+        listener = Listener(self, on_event, kinds)
         # It listens until it is closed, whether or not the caller keeps it.
         self._kept.append(listener)
         return listener
@@ -227,10 +300,20 @@ class Engine(Handle):
 
 
 class Listener(Handle):
-    """An event listener; ``close`` ends it."""
+    """An event listener; ``close`` ends it. ``Engine.add_listener`` makes one that need not be kept."""
 
     __slots__ = ()
     _end = "byway_listener_release"
+
+    def __init__(
+        self, engine: Engine, on_event: Callable[["Event"], None], kinds: Optional[Iterable["EventKind"]] = None
+    ) -> None:
+        mask = 2**64 - 1 if kinds is None else sum(1 << kind for kind in set(kinds))
+        callbacks = _abi.byway_listener_callbacks(
+            ctypes.sizeof(_abi.byway_listener_callbacks), _callbacks.register(on_event), _callbacks.destroy, mask,
+            _ON_EVENT,
+        )
+        super().__init__(give(lib.byway_engine_add_listener, engine.pointer, ctypes.addressof(callbacks)))
 
     def close(self) -> None:
         """Takes the listener back. Idempotent."""
@@ -239,16 +322,23 @@ class Listener(Handle):
         super().close()
 
 
-_trampolines: Dict[str, Any] = {}
+def _on_event(target: Callable[["Event"], None], address: int) -> None:
+    from .event import Event
+
+    target(Event.read(address))
 
 
-def _on_event() -> Any:
-    from .net import Event
+_ON_EVENT = _callbacks.guarded(_abi.byway_listener_callbacks_on_event, _on_event, None)
 
-    if "event" not in _trampolines:
 
-        def body(target: Callable[["Event"], None], address: int) -> None:
-            target(Event.read(address))
+def _clock(index: int) -> Callable[..., int]:
+    def read(target: Any) -> int:
+        value: int = target[index]()
+        return value
 
-        _trampolines["event"] = _callbacks.guarded(_abi.byway_listener_callbacks_on_event, body, None)
-    return _trampolines["event"]
+    return read
+
+
+_MONOTONIC = _callbacks.guarded(_abi.byway_engine_options_monotonic_ns, _clock(0), 0, alone=True)
+_WALL = _callbacks.guarded(_abi.byway_engine_options_wall_ms, _clock(1), 0, alone=True)
+_RANDOM = _callbacks.guarded(_abi.byway_engine_options_random, _clock(2), 0, alone=True)

@@ -7,7 +7,7 @@ import threading
 from typing import Any, Callable, List, NamedTuple, Optional
 
 from . import _abi, _callbacks
-from ._core import Handle, call, check, made, milliseconds
+from ._core import Handle, call, check, give
 from ._library import lib
 
 _ROOM = 64
@@ -29,23 +29,17 @@ class Queue(Handle):
     loop. Usable from every thread; one poller at a time.
     """
 
-    __slots__ = ("_records",)
+    __slots__ = ("_plain",)
+    #: What a selector with no wishes is made with, for this queue.
+    _plain: Any
     _end = "byway_queue_release"
 
-    def __new__(cls, *_: Any, **__: Any) -> "Queue":
-        return super().__new__(cls)
-
-    def __init__(self, pointer: Optional[int] = None, *, loop: bool = False, capacity: int = 0) -> None:
-        if pointer is None:
-            options = _abi.byway_queue_options()
-            lib.byway_queue_options_init(ctypes.addressof(options))
-            options.flags = _abi.BYWAY_QUEUE_LOOP if loop else 0
-            options.capacity = capacity
-            out = ctypes.c_void_p()
-            call(lib.byway_queue_new, ctypes.addressof(options), ctypes.addressof(out))
-            pointer = out.value or 0
-        super().__init__(pointer)
-        self._records = (_abi.byway_completion * _ROOM)()
+    def __init__(self, *, loop: bool = False, capacity: int = 0) -> None:
+        options = _abi.byway_queue_options()
+        lib.byway_queue_options_init(ctypes.addressof(options))
+        options.flags = _abi.BYWAY_QUEUE_LOOP if loop else 0
+        options.capacity = capacity
+        super().__init__(give(lib.byway_queue_new, ctypes.addressof(options)))
 
     def fileno(self) -> int:
         """Descriptor that is readable while something is queued or a deadline has passed. The queue's own."""
@@ -62,7 +56,7 @@ class Queue(Handle):
             # Python's own wait handles signals; the library's would only see them when it is over.
             select.select([self.fileno()], [], [], 30 if timeout is None else timeout)
         count = ctypes.c_size_t()
-        records = self._records
+        records = (_abi.byway_completion * _ROOM)()
         call(
             lib.byway_queue_poll, self.pointer, 0, ctypes.addressof(records), ctypes.sizeof(_abi.byway_completion),
             _ROOM, ctypes.addressof(count),
@@ -101,14 +95,15 @@ def _notify(target: Callable[[], None]) -> None:
     target()
 
 
-_NOTIFY = _callbacks.guarded(_abi.byway_notify_callbacks_notify, _notify, None)
+_NOTIFY = _callbacks.guarded(_abi.byway_notify_callbacks_notify, _notify, None, alone=True)
 
 _own = threading.local()
 
 
 def own_queue() -> Queue:
     """This thread's queue for calls that wait."""
-    queue: Optional[Queue] = getattr(_own, "queue", None)
-    if queue is None or queue.closed:
-        queue = _own.queue = made(Queue, lib.byway_queue_new, None)
+    try:
+        queue: Queue = _own.queue
+    except AttributeError:
+        queue = _own.queue = Queue()
     return queue

@@ -20,7 +20,9 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from .. import errors
 from ..dial import connect
 from ..engine import Engine
-from ..net import Address, Dns, ProxySelector
+from ..dns import Dns
+from ..proxy import ProxySelector
+from ..route import Address
 
 
 
