@@ -5,13 +5,22 @@
 use byway::error::Status;
 use byway::proxies::pac::{NoNames, Pac, PacOptions};
 use byway::proxies::{Listed, OwnedTarget, ProxySelector};
+use byway::runtime::clock::VirtualClock;
 use byway::script::{Pool, PoolLimits};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Milliseconds for a script that is to be ended.
+const SHORT: u64 = 100;
+/// For one that is to answer, however busy the machine is.
+const AMPLE: u64 = 60_000;
+
 fn pac(pool: &Pool, body: &str, limit_ms: u64) -> Pac {
+    pac_with(pool, body, limit_ms, PacOptions::default())
+}
+
+fn pac_with(pool: &Pool, body: &str, limit_ms: u64, mut options: PacOptions) -> Pac {
     let script = format!("function FindProxyForURL(url, host) {{ {body} }}");
-    let mut options = PacOptions::default();
     options.limits.time = Duration::from_millis(limit_ms);
     Pac::new("hostile", script, pool.clone(), Arc::new(NoNames), options).unwrap()
 }
@@ -97,15 +106,16 @@ const HOSTILE: &[(&str, &str)] = &[
 #[test]
 fn every_hostile_script_ends_with_an_error_and_the_pool_stays_usable() {
     let pool = Pool::new(PoolLimits { stuck: 100, ..PoolLimits::default() });
-    let fine = pac(&pool, "return 'PROXY ok:1';", 250);
+    let fine = pac(&pool, "return 'PROXY ok:1';", AMPLE);
     for (name, body) in HOSTILE {
         let start = Instant::now();
-        let got = ask(&pac(&pool, body, 100));
+        let got = ask(&pac(&pool, body, SHORT));
         let took = start.elapsed();
         assert!(got.is_err(), "{name}: {got:?}");
         assert_ne!(got, Err(Status::E_PANIC), "{name}");
-        // The caller's own bound is twice the script's; the rest is for a busy machine.
-        assert!(took < Duration::from_millis(200 + 500), "{name} took {took:?}");
+        // The caller's own bound is twice the script's; the rest is for a busy machine. Nothing here ends by itself
+        // or within a minute.
+        assert!(took < Duration::from_secs(30), "{name} took {took:?}");
         assert_eq!(ask(&fine).as_deref(), Ok("ok"), "after {name}");
     }
     // What natives do in one step is bounded by memory, not by time: those threads come back by themselves.
@@ -136,15 +146,25 @@ fn hostile_sources_do_not_crash_the_compiler() {
         let pac = Pac::new(name, source, pool.clone(), Arc::new(NoNames), PacOptions::default()).unwrap();
         let start = Instant::now();
         assert!(pac.load().is_err(), "{name}");
-        assert!(start.elapsed() < Duration::from_secs(5), "{name} took {:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(60), "{name} took {:?}", start.elapsed());
     }
 }
 
+/// In a process of its own: what other tests allocate counts too.
 #[test]
 fn ten_thousand_evaluations_do_not_grow() {
+    if std::env::var_os("BYWAY_ALONE").is_none() {
+        let status = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["ten_thousand_evaluations_do_not_grow", "--exact", "--test-threads=1"])
+            .env("BYWAY_ALONE", "1")
+            .status()
+            .unwrap();
+        assert!(status.success());
+        return;
+    }
     let pool = Pool::new(PoolLimits { threads: 1, ..PoolLimits::default() });
     let body = "var a = {}; a.b = { c: a, d: [1, 2, host] }; if (shExpMatch(host, '*.corp')) return 'DIRECT'; return 'PROXY ok:1';";
-    let pac = pac(&pool, body, 250);
+    let pac = pac(&pool, body, AMPLE);
     let resident = || {
         let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
         text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
@@ -163,16 +183,16 @@ fn ten_thousand_evaluations_do_not_grow() {
 #[test]
 fn a_slow_script_does_not_delay_the_others_and_eight_threads_get_their_own_answers() {
     let pool = Pool::new(PoolLimits::default());
-    let slow = Arc::new(pac(&pool, "while (true) {}", 2000));
-    let waiting = {
-        let slow = slow.clone();
-        std::thread::spawn(move || ask(&slow))
-    };
+    // It runs until the clock of this test goes on.
+    let time = VirtualClock::new(0);
+    let options = PacOptions { clock: time.clock(), ..PacOptions::default() };
+    let slow = pac_with(&pool, "while (Date.now() < 1000) {} return 'PROXY late:1';", AMPLE, options);
+    let waiting = std::thread::spawn(move || ask(&slow));
     std::thread::scope(|scope| {
         for number in 0..8 {
             let pool = &pool;
             scope.spawn(move || {
-                let pac = pac(pool, &format!("return 'PROXY p{number}:1';"), 250);
+                let pac = pac(pool, &format!("return 'PROXY p{number}:1';"), AMPLE);
                 for _ in 0..200 {
                     assert_eq!(ask(&pac), Ok(format!("p{number}")));
                 }
@@ -180,16 +200,17 @@ fn a_slow_script_does_not_delay_the_others_and_eight_threads_get_their_own_answe
         }
     });
     assert!(!waiting.is_finished(), "the slow script was to run all the while");
-    assert_eq!(waiting.join().unwrap(), Err(Status::E_TIMEOUT));
+    time.advance(Duration::from_secs(1));
+    assert_eq!(waiting.join().unwrap().as_deref(), Ok("late"));
 }
 
 #[test]
 fn a_script_replaced_while_it_runs_ends_by_itself() {
     let pool = Pool::new(PoolLimits::default());
-    let old = pac(&pool, "while (true) {}", 100);
+    let old = pac(&pool, "while (true) {}", SHORT);
     std::thread::scope(|scope| {
         let running = scope.spawn(move || ask(&old));
-        let new = pac(&pool, "return 'PROXY new:1';", 100);
+        let new = pac(&pool, "return 'PROXY new:1';", AMPLE);
         assert_eq!(ask(&new).as_deref(), Ok("new"));
         assert_eq!(running.join().unwrap(), Err(Status::E_TIMEOUT));
     });

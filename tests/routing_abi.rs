@@ -67,7 +67,7 @@ unsafe extern "C-unwind" fn lookup(
 ) -> byway_status {
     unsafe {
         assert_eq!(*name.add(len), 0);
-        assert!(byway::ffi::call::byway_call_deadline_ms(call) <= 5000);
+        assert!(byway::ffi::call::byway_call_deadline_ms(call) <= 60_000);
         let host = host(user_data);
         match *host.answer.lock().unwrap() {
             Answer::InPlace => {
@@ -282,20 +282,20 @@ fn a_failed_route_comes_last_and_a_connected_one_comes_back() {
         assert_eq!(postponed, 1);
 
         let selector = world.selector();
-        assert_eq!(next(selector, 5000).unwrap(), ROUTES[1..]);
+        assert_eq!(next(selector, 60_000).unwrap(), ROUTES[1..]);
         let mut text = null_mut();
         byway_selector_explain(selector, BYWAY_EXPLAIN_TEXT, &raw mut text, null_mut());
         let text = text_of(text);
         assert!(text.contains("[2001:db8::1]:443: postponed, not given yet (refused"), "{text}");
         assert_eq!(byway_selector_may_have_next(selector), 1);
-        assert_eq!(next(selector, 5000).unwrap(), ROUTES[..1]);
+        assert_eq!(next(selector, 60_000).unwrap(), ROUTES[..1]);
         assert_eq!(byway_selector_may_have_next(selector), 0);
-        assert_eq!(next(selector, 5000), Err(BYWAY_DONE));
+        assert_eq!(next(selector, 60_000), Err(BYWAY_DONE));
         byway_selector_free(selector);
 
         byway_engine_connected(world.engine, route);
         let selector = world.selector();
-        assert_eq!(next(selector, 5000), routes());
+        assert_eq!(next(selector, 60_000), routes());
         byway_selector_free(selector);
         byway_route_release(route);
     }
@@ -350,7 +350,7 @@ fn proxies_are_asked_and_told_and_what_cannot_be_tried_is_skipped() {
         byway_engine_connect_failed(world.engine, route, 1, 1, 111, null_mut());
         byway_engine_connect_failed(world.engine, route, 5, 1, 24, null_mut());
         assert_eq!(hops(selection), ["a.example:443 via proxy 192.0.2.77:3128"]);
-        assert_eq!(next(selector, 5000), routes());
+        assert_eq!(next(selector, 60_000), routes());
         byway_selector_free(selector);
         assert_eq!(*world.host.failed.lock().unwrap(), [1]);
         let events = world.host.events.lock().unwrap().clone();
@@ -378,7 +378,7 @@ fn a_later_answer_ends_a_blocking_wait() {
     assert_eq!(next(selector, 0), Err(BYWAY_E_TIMEOUT));
     let address = selector.addr();
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(move || next(address as *mut byway_selector, 5000));
+        let waiting = scope.spawn(move || next(address as *mut byway_selector, 60_000));
         world.answer_later();
         assert_eq!(waiting.join().unwrap(), routes());
     });
@@ -399,7 +399,7 @@ fn a_poll_is_followed_by_exactly_one_record() {
         let mut records = [std::mem::zeroed::<byway_completion>(); 4];
         let mut n = 0;
         let stride = size_of::<byway_completion>();
-        byway_queue_poll(queue, 5000, records.as_mut_ptr(), stride, 4, &raw mut n, null_mut());
+        byway_queue_poll(queue, 60_000, records.as_mut_ptr(), stride, 4, &raw mut n, null_mut());
         assert_eq!((n, records[0].kind, records[0].status), (1, BYWAY_COMPLETION_SELECTOR, 0));
         assert_eq!(records[0].id, byway_selector_id(selector));
         assert_eq!(byway_selector_poll_next(selector, &raw mut selection, null_mut()), BYWAY_OK);
@@ -408,7 +408,7 @@ fn a_poll_is_followed_by_exactly_one_record() {
         let other = world.selector();
         assert_eq!(byway_selector_poll_next(other, &raw mut selection, null_mut()), BYWAY_PENDING);
         byway_selector_cancel(other);
-        byway_queue_poll(queue, 5000, records.as_mut_ptr(), stride, 4, &raw mut n, null_mut());
+        byway_queue_poll(queue, 60_000, records.as_mut_ptr(), stride, 4, &raw mut n, null_mut());
         assert_eq!((n, records[0].status), (1, BYWAY_E_CANCELED));
         assert_eq!(byway_selector_poll_next(other, &raw mut selection, null_mut()), BYWAY_E_CANCELED);
         assert_eq!(world.host.canceled.load(Ordering::SeqCst), 1);
@@ -425,7 +425,7 @@ fn cancel_free_and_shutdown_end_a_blocked_call_at_once() {
         let selector = world.selector();
         let address = selector.addr();
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(move || next(address as *mut byway_selector, 5000));
+            let waiting = scope.spawn(move || next(address as *mut byway_selector, 60_000));
             while world.host.kept.lock().unwrap().is_empty() {
                 std::thread::yield_now();
             }
@@ -436,7 +436,7 @@ fn cancel_free_and_shutdown_end_a_blocked_call_at_once() {
                     }
                     1 => byway_selector_free(selector),
                     _ => {
-                        byway_engine_shutdown(world.engine, 1000, null_mut());
+                        byway_engine_shutdown(world.engine, 60_000, null_mut());
                     }
                 }
             }
@@ -458,8 +458,8 @@ fn bad_answers_are_errors_and_never_a_hang() {
     {
         let world = World::new(answer, false);
         let selector = world.selector();
-        assert_eq!(next(selector, 5000), Err(want));
-        assert_eq!(next(selector, 5000), Err(BYWAY_DONE));
+        assert_eq!(next(selector, 60_000), Err(want));
+        assert_eq!(next(selector, 60_000), Err(BYWAY_DONE));
         unsafe { byway_selector_free(selector) };
     }
 }
@@ -475,7 +475,7 @@ fn a_request_released_unanswered_is_abandoned_and_a_second_answer_is_refused() {
         byway_dns_request_release(request);
         assert_eq!(next(selector, 0), Err(BYWAY_E_TIMEOUT));
         byway_dns_request_release(request);
-        assert_eq!(next(selector, 5000), Err(BYWAY_E_ABANDONED));
+        assert_eq!(next(selector, 60_000), Err(BYWAY_E_ABANDONED));
         byway_selector_free(selector);
 
         let other = world.selector();

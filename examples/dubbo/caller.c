@@ -36,7 +36,7 @@ static int http_call(const char *host, int port, const char *method)
     static const char body[] = "[\"world\"]";
     char text[1024], *answer;
     struct sockaddr_in address = { 0 };
-    struct timeval patience = { 2, 0 };
+    struct timeval patience = { 20, 0 };
     size_t length = 0;
     ssize_t got;
     int fd = socket(AF_INET, SOCK_STREAM, 0);

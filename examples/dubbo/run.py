@@ -3,8 +3,8 @@
 Starts ZooKeeper (Debian's package) and three real Dubbo providers of HelloService on ports 20880, 20881 and 20882,
 then every caller there is: a C program and, if their bindings are there, a Python and a Java one with byway, and
 Dubbo's own consumer beside them. An administrator writes a rule that sends `hello` to 20880 and `hello2` to 20882,
-changes it, breaks it, repairs it and deletes it; a provider goes and returns. Every caller must follow within a second
-of each change, and no call may fail that the rule did not ask for. Ends with `N passed, N failed`.
+changes it, breaks it, repairs it and deletes it; a provider goes and returns. Every caller must follow each change, which
+takes it a fraction of a second, and no call may fail that the rule did not ask for. Ends with `N passed, N failed`.
 
 Needs: java, mvn, cc, unshare, ip, the package zookeeper, and a built library (`make build`; BYWAY_LIBRARY names another one).
 """
@@ -29,9 +29,11 @@ PORTS = (20880, 20881, 20882)
 HOST = "10.9.8.7"
 INSIDE = "BYWAY_EXAMPLE_INSIDE"
 CLASSPATH = f"{HERE}/target/classes:{HERE}/target/lib/*"
-# What must be seen, must be seen within this time after the administrator's command has returned.
-WITHIN = 1.0
-# And stay so for this long.
+# A caller has followed when this many calls in a row are as expected; on a quiet machine within a fraction of a second
+# after the administrator's command has returned, on a loaded one when it comes to it.
+ENOUGH = 10
+PATIENCE = 60.0
+# And it stays so for this long.
 STAYS = 1.0
 JARS = ("zookeeper zookeeper-jute slf4j-api slf4j-nop netty-all netty-handler netty-transport netty-common "
         "netty-transport-native-epoll netty-transport-native-unix-common netty-buffer netty-codec metrics-core "
@@ -71,7 +73,7 @@ class ZooKeeper:
         main = "org.apache.zookeeper.server.ZooKeeperServerMain"
         self.process = subprocess.Popen([*JAVA, "-cp", debian_classpath(), main, str(config)],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        end = time.time() + 60
+        end = time.time() + 180
         while not self.answers():
             if time.time() > end:
                 raise SystemExit("ZooKeeper does not start")
@@ -90,7 +92,7 @@ class ZooKeeper:
         """ZooKeeper's own command line."""
         main = "org.apache.zookeeper.ZooKeeperMain"
         done = subprocess.run([*JAVA, "-cp", debian_classpath(), main, "-server", self.address, *command],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=180)
         return done.stdout
 
     def write_rule(self, text):
@@ -145,6 +147,9 @@ class Program:
     def between(self, begin, end):
         return [call for call in list(self.calls) if begin <= call[0] < end]
 
+    def since(self, begin):
+        return self.between(begin, float("inf"))
+
 
 class Provider:
     def __init__(self, zookeeper, classpath, port):
@@ -155,7 +160,7 @@ class Provider:
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
 
     def wait(self):
-        end = time.time() + 90
+        end = time.time() + 180
         while time.time() < end and self.process.poll() is None:
             try:
                 socket.create_connection((HOST, self.port), 1).close()
@@ -166,20 +171,34 @@ class Provider:
 
 
 def step(what, programs, expected, spread=()):
-    """`expected`: for each method the answers that may be seen; `spread`: answers each caller must see of hello."""
+    """`expected`: for each method the answers that may be seen; `spread`: answers each caller must see of hello.
+
+    Waits until every caller has followed, then watches that it stays so; says how long the slowest answer took."""
     begin = time.time()
-    time.sleep(WITHIN + STAYS)
-    for program in programs:
-        if not program.follows:
-            continue
-        calls = program.between(begin + WITHIN, begin + WITHIN + STAYS)
-        wrong = [call for call in calls if call[2] not in expected[call[1]]]
-        seen = {call[2] for call in calls if call[1] == "hello"}
-        enough = len(calls) >= 10 and not wrong and all(answer in seen for answer in spread)
-        early = [call for call in program.between(begin, begin + WITHIN) if call[2] not in expected[call[1]]]
+    watched = [program for program in programs if program.follows]
+    while time.time() < begin + PATIENCE and not all(followed(one, begin, expected, spread) for one in watched):
+        time.sleep(0.02)
+    settled = time.time()
+    while time.time() < begin + 2 * PATIENCE and not all(len(one.since(settled)) >= ENOUGH for one in watched):
+        time.sleep(0.02)
+    time.sleep(STAYS)
+    for program in watched:
+        early = [call for call in program.between(begin, settled) if call[2] not in expected[call[1]]]
         took = max((call[0] - begin for call in early), default=0.0)
-        check(enough, f"{program.name}: {what} ({len(calls)} calls, followed after {max(took, 0) * 1000:.0f} ms)",
+        calls = program.since(settled)
+        wrong = [call for call in calls if call[2] not in expected[call[1]]]
+        seen = {call[2] for call in program.since(begin) if call[1] == "hello"}
+        good = len(calls) >= ENOUGH and not wrong and all(answer in seen for answer in spread)
+        check(good, f"{program.name}: {what} ({len(calls)} calls, followed after {max(took, 0) * 1000:.0f} ms)",
               f"{len(wrong)} of {len(calls)} wrong, for example {wrong[:3]}, seen {sorted(seen)}")
+
+
+def followed(program, begin, expected, spread):
+    """Whether its latest calls are as expected, and all of the spread has been seen."""
+    calls = program.since(begin)
+    seen = {call[2] for call in calls if call[1] == "hello"}
+    return (len(calls) >= ENOUGH and all(call[2] in expected[call[1]] for call in calls[-ENOUGH:])
+            and all(answer in seen for answer in spread))
 
 
 def library(folder):
@@ -238,7 +257,7 @@ def scenario(zookeeper, providers, programs, classpath):
     step("the rule is deleted", programs, free, spread=("20880", "20882"))
     gone = providers[1]
     gone.process.terminate()
-    gone.process.wait(60)
+    gone.process.wait(180)
     left = {"20880", "20882"}
     step("a provider has gone", programs, {"hello": left, "hello2": left})
     providers[1] = Provider(zookeeper, classpath, gone.port)
@@ -286,8 +305,8 @@ def main():
         programs = callers(zookeeper, folder, classpath)
         processes = providers + programs
         for program in programs:
-            if not program.ready.wait(60):
-                check(False, f"{program.name}: ready", "not within a minute")
+            if not program.ready.wait(180):
+                check(False, f"{program.name}: ready", "not within three minutes")
         scenario(zookeeper, providers, programs, classpath)
         processes = providers + programs
     finally:

@@ -135,7 +135,7 @@ fn without_ipv6_the_next_family_starts_at_once() {
         let never = options(|rules| rules.attempt_delay_ms = 2000);
         let v6 = at(&format!("[::1]:{}", good.port()));
         let (mut op, _) = one_selection(vec![direct(v6), direct(good)], never);
-        assert!(matches!(op.step_at(0, &[]).unwrap(), byway::dial::Step::Ready));
+        assert!(matches!(settle(&mut op, Some(0)).unwrap(), byway::dial::Step::Ready));
         assert!(op.failures()[0].fault.unwrap().is_local());
         drop((op, listener));
     });
@@ -206,7 +206,7 @@ fn one_of_several_descriptors_is_waited_for_and_none_ends_the_operation() {
     assert_eq!((error.status(), error.os_errno()), (Status::E_LOCAL, libc::EMFILE));
     assert_eq!(lines(&alone_log)[1], format!("{} failed FD_LIMIT", good.port()));
     // With a descriptor free again the same route has its turn after the delay.
-    assert!(matches!(op.step_at(20, &[]).unwrap(), byway::dial::Step::Ready));
+    assert!(matches!(settle(&mut op, Some(20)).unwrap(), byway::dial::Step::Ready));
     assert_eq!(lines(&log).iter().filter(|line| line.ends_with("started")).count(), 3);
     drop((op, alone, listener, hole));
     quiet.check();
@@ -243,7 +243,8 @@ fn a_proxy_that_breaks_its_protocol_is_blamed_and_the_next_one_tried() {
         let (broken, server) = serve(vec![script.clone()]);
         let (listener, good) = listen();
         let limits = options(|rules| {
-            rules.attempt_delay_ms = 2000;
+            // The next one starts because this one has failed, never beside it.
+            rules.attempt_delay_ms = 60_000;
             rules.race_until = RaceUntil::Ready;
             rules.ready_timeout_ms = if fault == Fault::TimeoutReady { 30 } else { 30_000 };
         });

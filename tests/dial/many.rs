@@ -133,7 +133,7 @@ fn a_forked_child_is_told_and_the_parent_goes_on() {
         status
     };
     assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "status {status:#x}");
-    assert!(matches!(op.step_at(10, &[]).unwrap(), Step::Ready));
+    assert!(matches!(settle(&mut op, Some(10)).unwrap(), Step::Ready));
     assert_eq!(op.take().unwrap().route.hop, good);
     drop((op, listener, hole));
     quiet.check();

@@ -138,6 +138,7 @@ fn a_slow_proxy_gets_no_direct_connection_beside_it() {
     assert_eq!(op.run(None).unwrap_err().status(), Status::E_TIMEOUT);
     assert_eq!(lines(&log).len(), 2, "{:?}", lines(&log));
     options.rules.across_selections = true;
+    options.rules.overall_timeout_ms = Options::default().rules.overall_timeout_ms;
     drop(op);
     let (mut op, _) = operation(turns(), options);
     assert_eq!(op.run(None).unwrap().route.hop, at);
@@ -379,7 +380,7 @@ fn routes_that_come_later_wake_the_operation() {
     let waker = place.lock().unwrap().take().unwrap();
     std::thread::spawn(move || waker.wake()).join().unwrap();
     assert!(readable(fd, -1));
-    assert!(matches!(op.step().unwrap(), Step::Ready));
+    assert!(matches!(settle(&mut op, None).unwrap(), Step::Ready));
     assert!(readable(fd, 0), "readable until the socket is taken");
     drop(op.take().unwrap());
     drop((op, listener));
@@ -403,7 +404,7 @@ fn addresses_that_come_family_by_family_join_the_race() {
     place.lock().unwrap().take().unwrap().wake();
     assert!(matches!(op.step_at(51, &[]).unwrap(), Step::Pending));
     assert_eq!(op.deadline_ms(), Some(9));
-    assert!(matches!(op.step_at(60, &[]).unwrap(), Step::Ready));
+    assert!(matches!(settle(&mut op, Some(60)).unwrap(), Step::Ready));
     drop((op, listener, hole));
     quiet.check();
 }
@@ -421,7 +422,7 @@ fn a_host_can_drive_it_with_its_own_poll() {
     options.events = true;
     let (mut op, _) = one_selection(vec![direct(hole.at), direct(bad), direct(good)], options);
     let mut watched: HashMap<u32, RawFd> = HashMap::new();
-    let mut kinds = Vec::new();
+    let mut kinds: [Vec<_>; 3] = Default::default();
     loop {
         let mut set = Vec::new();
         op.pollset(|entry| set.push(entry)).unwrap();
@@ -436,7 +437,7 @@ fn a_host_can_drive_it_with_its_own_poll() {
             set.iter().zip(&fds).map(|(e, f)| PollEntry { revents: f.revents, ..*e }).collect();
         let step = op.step_with(&ready).unwrap();
         while let Some(event) = op.next_event() {
-            kinds.push(event.kind);
+            kinds[event.attempt as usize - 1].push(event.kind);
             match event.kind {
                 Start => drop(watched.insert(event.attempt, event.fd)),
                 FdClosing => assert_eq!(watched.remove(&event.attempt), Some(event.fd)),
@@ -449,7 +450,8 @@ fn a_host_can_drive_it_with_its_own_poll() {
     }
     let connected = op.take().unwrap();
     assert_eq!(watched.into_iter().collect::<Vec<_>>(), [(connected.attempt, connected.fd())]);
-    assert_eq!(kinds, [Start, Start, FdClosing, Failed, Start, FdClosing, Canceled, Won]);
+    // On a slow machine the third may start before the second is known to have failed.
+    assert_eq!(kinds, [vec![Start, FdClosing, Canceled], vec![Start, FdClosing, Failed], vec![Start, Won]]);
     drop((op, connected, listener, hole, _kept));
     quiet.check();
 }
@@ -469,16 +471,17 @@ fn a_hundred_operations_share_one_loop() {
         .map(|op| libc::pollfd { fd: op.pollable_fd().unwrap(), events: libc::POLLIN, revents: 0 })
         .collect();
     let mut sockets = Vec::new();
-    for op in &mut ops {
-        assert!(matches!(op.step().unwrap(), Step::Pending));
-    }
+    // The first step is due at once, the further ones when the descriptor says so.
+    set.iter_mut().for_each(|entry| entry.revents = libc::POLLIN);
     while sockets.len() < 100 {
-        byway::sys::socket::poll(&mut set, -1).unwrap();
         for (op, entry) in ops.iter_mut().zip(&mut set).filter(|(_, entry)| entry.revents != 0) {
             if let Step::Ready = op.step().unwrap() {
                 sockets.push(op.take().unwrap());
                 entry.fd = -1;
             }
+        }
+        if sockets.len() < 100 {
+            byway::sys::socket::poll(&mut set, -1).unwrap();
         }
     }
     assert!(sockets.iter().all(|socket| socket.route.hop == at));
@@ -570,9 +573,9 @@ fn dropped_in_any_state_it_closes_everything() {
     let (hole, (listener, good)) = (black_hole(), listen());
     let (mut running, _) = one_selection(vec![direct(hole.at), direct(good)], Options::default());
     running.pollable_fd().unwrap();
-    assert!(matches!(running.step().unwrap(), Step::Pending));
+    assert!(matches!(running.step_at(0, &[]).unwrap(), Step::Pending));
     let (mut won, _) = one_selection(vec![direct(good)], Options::default());
-    assert!(matches!(won.step().unwrap(), Step::Ready));
+    assert!(matches!(settle(&mut won, None).unwrap(), Step::Ready));
     let (fresh, _) = one_selection(vec![direct(good)], Options::default());
     drop((running, won, fresh, hole, listener));
     quiet.check();

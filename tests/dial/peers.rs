@@ -30,8 +30,16 @@ impl Drop for Peer {
     }
 }
 
+/// Below the ports that connects take for themselves, so that it stays free until the program has it.
 fn free_port() -> u16 {
-    listen().1.port()
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    loop {
+        let step = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + std::process::id() * 16;
+        let port = 20_000 + (step % 12_000) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// Starts a program and waits until it listens. `arguments` gets the port and a folder for files.
@@ -49,13 +57,14 @@ fn start(test: &str, name: &str, arguments: impl Fn(u16, &PathBuf) -> Vec<String
     let child = command.spawn().unwrap();
     let at = SocketAddr::from(([127, 0, 0, 1], port));
     let mut peer = Peer { child, at, folder };
-    let patience = Instant::now() + Duration::from_secs(30);
+    let patience = Instant::now() + Duration::from_secs(60);
+    // Seldom enough that no connect lands on itself while nobody listens.
     while TcpStream::connect(at).is_err() {
         if Instant::now() > patience || peer.child.try_wait().unwrap().is_some() {
             skipped(test, &format!("{name} does not start here"));
             return None;
         }
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(20));
     }
     Some(peer)
 }
@@ -111,7 +120,7 @@ fn ask(
     let mut way = through(proxy, via, host, port);
     way.credentials = credentials.map(|(user, password)| (user.into(), password.into()));
     let (mut op, _) = one_selection(vec![way], ready());
-    match op.run(Some(20_000)) {
+    match op.run(Some(60_000)) {
         Ok(connected) => {
             let mut stream = TcpStream::from(connected.socket);
             stream.set_nonblocking(false).unwrap();
@@ -262,7 +271,7 @@ fn squid() {
         let mut way = through(squid.at, Via::Http, "127.0.0.1", port);
         way.credentials = Some(("user".into(), "pass".into()));
         let (mut op, log) = one_selection(vec![way], options);
-        op.run(Some(20_000)).unwrap();
+        op.run(Some(60_000)).unwrap();
         assert_eq!(lines(&log).iter().filter(|line| line.ends_with("started")).count(), 1);
     }
     drop((squid, target, _kept));
@@ -378,13 +387,13 @@ fn curl_accepts_and_rejects_the_same_answers() {
                 Ask::Socks4a => Via::Socks(Version::V4a),
             };
             let (mut op, _) = one_selection(vec![through(at, via, "o.example", 80)], ready());
-            if let Ok(connected) = op.run(Some(20_000)) {
+            if let Ok(connected) = op.run(Some(60_000)) {
                 let mut stream = TcpStream::from(connected.socket);
                 stream.write_all(b"x").unwrap();
             }
             drop(op);
             let mut command = Command::new(&curl);
-            command.args(["-q", "-s", "-o", "/dev/null", "--max-time", "5", "--noproxy", ""]);
+            command.args(["-q", "-s", "-o", "/dev/null", "--max-time", "60", "--noproxy", ""]);
             match kind {
                 Ask::Connect => command.args(["-p", "-x", &format!("http://{at}")]),
                 Ask::Socks5 => command.args(["--socks5-hostname", &at.to_string()]),

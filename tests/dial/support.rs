@@ -1,7 +1,10 @@
 //! Routes from a list, scripted servers, and a guard that counts descriptors.
 
+use byway::dial::op::PollEntry;
 use byway::dial::socks::{Credentials, Host};
-use byway::dial::{Batch, Hooks, Leg, Next, NoHooks, Operation, Options, Report, RouteSource, Via, Waker};
+use byway::dial::{
+    Batch, Hooks, Leg, Next, NoHooks, Operation, Options, Report, RouteSource, Step, Via, Waker,
+};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -114,6 +117,30 @@ pub(crate) fn operation_with(
 
 pub(crate) fn one_selection(ways: Vec<Way>, options: Options) -> (Operation<Plain>, Log) {
     operation(vec![Turn::Selection(ways)], options)
+}
+
+/// Steps, at a time if one is given, until something has come of it: a connect to this machine may need a moment, too.
+pub(crate) fn settle(op: &mut Operation<Plain>, at: Option<u64>) -> byway::Result<Step> {
+    let mut ready: Vec<PollEntry> = Vec::new();
+    loop {
+        let step = match at {
+            Some(now) => op.step_at(now, &ready)?,
+            None => op.step_with(&ready)?,
+        };
+        if !matches!(step, Step::Pending) {
+            return Ok(step);
+        }
+        ready.clear();
+        op.pollset(|entry| ready.push(entry))?;
+        let mut set: Vec<_> = ready
+            .iter()
+            .map(|entry| libc::pollfd { fd: entry.fd, events: entry.events, revents: 0 })
+            .collect();
+        byway::sys::socket::poll(&mut set, -1).unwrap();
+        for (entry, seen) in ready.iter_mut().zip(&set) {
+            entry.revents = seen.revents;
+        }
+    }
 }
 
 pub(crate) fn lines(log: &Log) -> Vec<String> {
@@ -244,6 +271,11 @@ pub(crate) fn quiet() -> Quiet {
 impl Quiet {
     pub(crate) fn check(self) {
         assert_eq!(descriptors(), self.before, "descriptors");
+        // A thread that has been joined is listed until the kernel has put it away.
+        let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !own_threads().is_empty() && std::time::Instant::now() < patience {
+            std::thread::yield_now();
+        }
         assert_eq!(own_threads(), Vec::<String>::new());
     }
 }

@@ -13,7 +13,7 @@ import c_programs
 import faces
 import package
 from artefacts import BUILD, CARGO, FEATURES, PRIVATE, ROOT, Broken, compile_c, prefix
-from report import Report, run
+from report import Report, run, tail
 from surface import surface
 
 
@@ -32,7 +32,11 @@ def rust_tests(report):
     selection = ["--lib"] + [word for name in named for word in ("--test", name)]
     seen = 0
     for what, arguments in (("tests", selection), ("documentation", ["--doc"])):
-        done = run([CARGO, "test", "--quiet", "--no-fail-fast", "--features", FEATURES, *arguments])
+        command = [CARGO, "test", "--quiet", "--no-fail-fast", "--features", FEATURES, *arguments]
+        if what == "tests":
+            # Apart, so that the time a test may take does not hang on what had to be compiled.
+            run([*command, "--no-run"])
+        done = run(command, timeout=1200)
         results = re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", done.stdout, re.M)
         seen += len(results)
         for passed, failed, ignored in results:
@@ -46,13 +50,15 @@ def rust_tests(report):
             report.ok(False, f"cargo test ({what})", done.stdout)
         elif done.returncode:
             print(f"FAIL {report.name}: cargo test ({what})")
-            for line in done.stdout.splitlines()[-80:]:
+            for line in tail(done.stdout.splitlines(), 80):
                 print(f"    {line}")
     report.ok(seen > 2, "test programs were run")
 
 
 def vectors_rust(report):
-    done = run([CARGO, "test", "--quiet", "--features", FEATURES, "--test", "conform"])
+    command = [CARGO, "test", "--quiet", "--features", FEATURES, "--test", "conform"]
+    run([*command, "--no-run"])
+    done = run(command, timeout=600)
     finish_vectors(report, done)
 
 
@@ -65,7 +71,7 @@ def vectors_c(report):
         report.skip("every case through C", "no libcjson-dev")
         return
     program = compile_c(sources, folder / "conform", [str(prefix() / "lib" / "libbyway.a"), "-lcjson", *PRIVATE])
-    finish_vectors(report, run([str(program)]))
+    finish_vectors(report, run([str(program)], timeout=300))
 
 
 def allocations(report):
@@ -76,7 +82,7 @@ def allocations(report):
     program = compile_c([ROOT / "benches" / "c" / "bars.c"], folder / "allocations",
                         [str(prefix() / "lib" / "libbyway.a"), f"-Wl,{wraps}", *PRIVATE],
                         extra=["-DCOUNT_ALLOCATIONS"])
-    done = run([str(program)])
+    done = run([str(program)], timeout=300)
     bars = re.findall(r"^bar (\S+) (\S+) (\S+) (ok|short)$", done.stdout, re.M)
     report.ok(done.returncode == 0 and bars, "the bars are counted", done.stdout)
     for name, value, limit, verdict in bars:

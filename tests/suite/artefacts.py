@@ -20,6 +20,10 @@ WARNINGS = "-std=c99 -D_GNU_SOURCE -pedantic -Wall -Wextra -Werror -g -O1".split
 TRIPLE = f"{platform.machine()}-unknown-linux-gnu"
 
 
+# Seconds for a program that takes few of them alone; what is left over is for a slow, loaded machine.
+LIMIT = 120
+
+
 class Broken(Exception):
     """A library that does not build: the part that wanted it fails."""
 

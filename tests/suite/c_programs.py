@@ -1,7 +1,7 @@
 """The C programs of tests/c: shared and static, under valgrind, with sanitizers, with failpoints."""
 import os
 
-from artefacts import BUILD, PRIVATE, ROOT, compile_c, failpoints, generated, have, prefix, sanitized
+from artefacts import BUILD, LIMIT, PRIVATE, ROOT, compile_c, failpoints, generated, have, prefix, sanitized
 from report import run
 
 FOLDER = ROOT / "tests" / "c"
@@ -59,7 +59,7 @@ def plain(report, kind):
     for name in programs():
         if name in ON_DEMAND or (kind == "static" and name in LOADERS):
             continue
-        report.tap([str(build(name, kind)), *arguments(name)], name, timeout=300)
+        report.tap([str(build(name, kind)), *arguments(name)], name, timeout=LIMIT)
 
 
 def shared(report):
@@ -72,7 +72,7 @@ def static(report):
 
 def on_demand(report):
     for name in sorted(ON_DEMAND):
-        report.tap([str(build(name, "failpoints"))], name, timeout=300)
+        report.tap([str(build(name, "failpoints"))], name, timeout=LIMIT)
 
 
 def memcheck(report):
@@ -87,7 +87,7 @@ def memcheck(report):
                        "--show-leak-kinds=definite",
                        "--errors-for-leak-kinds=definite", "--fair-sched=try", "--num-callers=25",
                        f"--suppressions={FOLDER / 'valgrind.supp'}", str(build(name, kind))]
-            done = run(command, timeout=900, env={"BYWAY_TEST_SLOW": "1"})
+            done = run(command, timeout=5 * LIMIT, env={"BYWAY_TEST_SLOW": "1"})
             report.ok(done.returncode == 0, f"{name} ({kind})",
                       "\n".join(line for line in done.stdout.splitlines() if not line.startswith("ok ")))
 
@@ -111,7 +111,7 @@ def sanitizer(report, kind, names):
         instrumented = run(["nm", str(program)]).stdout
         short = {"address": "__asan_report", "thread": "__tsan_func_entry"}[kind]
         report.ok(short in instrumented, f"{name} is instrumented")
-        report.tap([str(program)], name, timeout=600,
+        report.tap([str(program)], name, timeout=3 * LIMIT,
                    env={"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:exitcode=98",
                         "BYWAY_TEST_SLOW": "1",
                         "LSAN_OPTIONS": f"suppressions={FOLDER / 'lsan.supp'}:print_suppressions=0",

@@ -5,8 +5,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from artefacts import BUILD, PRIVATE, ROOT, have, prefix
-from report import run
+from artefacts import BUILD, LIMIT, PRIVATE, ROOT, have, prefix
+from report import run, tail
 
 PYTHON = ROOT / "bindings" / "python"
 TOOLS = ["requests", "trustme", "mypy", "hatchling", "build"]
@@ -40,7 +40,7 @@ def unittests(report, program, what, env):
     report.failed += bad
     if bad:
         print(f"FAIL {report.name}: {what}")
-        for line in done.stdout.splitlines()[-80:]:
+        for line in tail(done.stdout.splitlines(), 80):
             print(f"    {line}")
 
 
@@ -110,7 +110,7 @@ def cpp(report):
                             "-g", "-O1", f"-I{ROOT / 'include'}", "-o", str(program), *map(str, sources), str(library),
                             *PRIVATE])
                 if report.ok(made.returncode == 0, f"{what} compiles", made.stdout):
-                    report.tap([str(program)], what)
+                    report.tap([str(program)], what, timeout=LIMIT)
     example = folder / "curl-example"
     if run(["sh", "-c", "echo '#include <curl/curl.h>' | cc -E -"]).returncode:
         report.skip("the libcurl example", "no libcurl4-openssl-dev")
@@ -118,7 +118,7 @@ def cpp(report):
     made = run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", "-o", str(example),
                 str(ROOT / "examples" / "curl.cpp"), str(library), "-lcurl", *PRIVATE])
     if report.ok(made.returncode == 0, "the libcurl example compiles", made.stdout):
-        done = run([str(example)], timeout=60)
+        done = run([str(example)], timeout=LIMIT)
         report.ok(done.returncode == 0 and "hello over byway!" in done.stdout, "libcurl over byway", done.stdout)
 
 

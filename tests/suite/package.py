@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 
-from artefacts import BUILD, PRIVATE, ROOT, have, prefix
+from artefacts import BUILD, LIMIT, PRIVATE, ROOT, have, prefix
 from header import read
 from report import run
 
@@ -251,5 +251,5 @@ def examples(report):
                     f"-I{prefix() / 'include'}", str(source), "-o", str(program), str(prefix() / "lib" / "libbyway.a"),
                     *PRIVATE])
         if report.ok(done.returncode == 0, f"{source.name} builds", done.stdout):
-            done = run([str(program)], timeout=120)
+            done = run([str(program)], timeout=LIMIT)
             report.ok(done.returncode == 0 and done.stdout.strip(), f"{source.name} runs", done.stdout)

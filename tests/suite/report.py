@@ -5,7 +5,16 @@ import subprocess
 import sys
 import time
 
+import hang
 from header import ROOT
+
+NO_END = "no end after "
+
+
+def tail(lines, most=60):
+    """The last lines; of a program that did not end also everything about where it stood."""
+    late = next((at for at, line in enumerate(lines) if line.startswith(NO_END)), len(lines))
+    return lines[max(0, min(len(lines) - most, late - 10)):][:500]
 
 
 class Report:
@@ -24,7 +33,7 @@ class Report:
         else:
             self.failed += 1
             print(f"FAIL {self.name}: {what}")
-            for line in detail.strip().splitlines()[-60:]:
+            for line in tail(detail.strip().splitlines()):
                 print(f"    {line}")
         sys.stdout.flush()
         return good
@@ -74,7 +83,7 @@ class Report:
                 self.failed += 1
             shown = [line for line in done.stdout.splitlines() if not line.startswith("ok ")]
             print(f"FAIL {self.name}: {what}: {why}")
-            for line in shown[-60:]:
+            for line in tail(shown):
                 print(f"    {line}")
         sys.stdout.flush()
 
@@ -92,14 +101,25 @@ class Report:
 
 
 def run(command, timeout=1800, env=None, cwd=ROOT, **options):
-    """Runs a command without input; its output is one text."""
+    """Runs a command without input; its output is one text. One that does not end in time is ended with all it has
+    started, and the text says where its threads stood."""
     environment = dict(os.environ, **(env or {}))
     try:
-        return subprocess.run(command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, errors="replace", timeout=timeout, **options)
-    except subprocess.TimeoutExpired as late:
-        output = late.stdout or b""
-        text = output if isinstance(output, str) else output.decode(errors="replace")
-        return subprocess.CompletedProcess(command, 124, f"{text}\nno end after {timeout} s: {command}")
+        child = subprocess.Popen(command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True, **options)
     except FileNotFoundError as missing:
         return subprocess.CompletedProcess(command, 127, str(missing))
+    try:
+        output, _ = child.communicate(timeout=timeout)
+        return subprocess.CompletedProcess(command, child.returncode, output)
+    except subprocess.TimeoutExpired:
+        where = hang.stacks(child.pid)
+        hang.end(child.pid)
+        try:
+            output, _ = child.communicate(timeout=10)
+        except subprocess.TimeoutExpired as still:  # somebody outside the group holds the pipe
+            output = (still.stdout or b"").decode(errors="replace")
+        return subprocess.CompletedProcess(command, 124, f"{output}\n{NO_END}{timeout} s: {command}\n{where}")
+    except BaseException:
+        hang.end(child.pid)
+        raise

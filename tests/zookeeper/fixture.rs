@@ -14,7 +14,7 @@ use byway::source::zookeeper::{ZooKeeperOptions, ZooKeeperSource};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 pub const SERVICE: &str = "com.foo.Bar";
 pub const CONSUMER: &str = "consumer://10.1.1.1/com.foo.Bar?application=shop&side=consumer";
 pub const RULE: &str = "/dubbo/config/dubbo/com.foo.Bar::.condition-router";
@@ -80,8 +80,8 @@ pub struct Bound {
 
 pub fn options(text: &str) -> ZooKeeperOptions {
     ZooKeeperOptions {
-        session_timeout: Duration::from_millis(1000),
-        connect_timeout: Duration::from_millis(700),
+        session_timeout: Duration::from_millis(3000),
+        connect_timeout: Duration::from_millis(2000),
         retry_first: Duration::from_millis(20),
         retry_longest: Duration::from_millis(300),
         ..ZooKeeperOptions::parse(text).unwrap()
@@ -167,6 +167,14 @@ pub fn node(port: u16, more: &str) -> String {
 
 pub fn only(port: u16) -> String {
     format!("enabled: true\nforce: true\nruntime: true\nconditions:\n- 'method=hello => address=*:{port}'\n")
+}
+
+/// Waits until `holds`: what a thread has held is given back a little after it has been joined.
+pub fn soon(holds: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Names of this process's threads that byway has started.

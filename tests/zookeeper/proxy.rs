@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 pub struct Proxy {
@@ -11,7 +11,6 @@ pub struct Proxy {
     frozen: Arc<AtomicBool>,
     /// Bytes per 10 ms that pass; 0: all.
     pace: Arc<AtomicU64>,
-    pub connections: Arc<AtomicUsize>,
 }
 
 impl Proxy {
@@ -19,11 +18,9 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (frozen, pace) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let connections = Arc::new(AtomicUsize::new(0));
-        let shared = (Arc::clone(&frozen), Arc::clone(&pace), Arc::clone(&connections));
+        let shared = (Arc::clone(&frozen), Arc::clone(&pace));
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                shared.2.fetch_add(1, Ordering::SeqCst);
                 let Ok(server) = TcpStream::connect(target) else { continue };
                 for (from, to) in [
                     (client.try_clone().unwrap(), server.try_clone().unwrap()),
@@ -34,7 +31,7 @@ impl Proxy {
                 }
             }
         });
-        Proxy { port, frozen, pace, connections }
+        Proxy { port, frozen, pace }
     }
 
     pub fn freeze(&self, frozen: bool) {

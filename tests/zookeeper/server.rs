@@ -37,8 +37,17 @@ pub fn missing() -> Option<String> {
 }
 
 /// A port nobody listens on.
+///
+/// Below the ports that connects take for themselves, so that a server finds it free again when it is restarted.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let step = NEXT.fetch_add(1, Ordering::Relaxed) + std::process::id() * 64;
+        let port = u16::try_from(20_000 + step % 12_000).unwrap();
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 pub struct Server {
@@ -75,7 +84,7 @@ impl Server {
         let config = self.folder.join("zoo.cfg");
         let text = format!(
             "tickTime=200\ndataDir={}\nclientPort={}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n\
-             4lw.commands.whitelist=*\nmaxClientCnxns=0\n",
+             4lw.commands.whitelist=*\nmaxClientCnxns=0\nmaxSessionTimeout=600000\n",
             self.folder.join("data").display(),
             self.port
         );
@@ -95,7 +104,7 @@ impl Server {
 
     /// Waits until it answers.
     pub fn wait(&self) {
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + Duration::from_secs(120);
         while self.ask("ruok") != "imok" {
             assert!(Instant::now() < end, "ZooKeeper does not start");
             std::thread::sleep(Duration::from_millis(20));

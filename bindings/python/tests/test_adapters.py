@@ -30,7 +30,7 @@ class Adapters(unittest.TestCase):
         with origin() as web, tunnel({"inner.example": "127.0.0.1"}) as proxy, requests.Session() as session:
             session.mount("http://", BywayAdapter(self.engine, proxy_selector=self.chooser(refused_port(), proxy.port)))
             for path in ("/one", "/two"):
-                answer = session.get(f"http://inner.example:{web.port}{path}", timeout=10)
+                answer = session.get(f"http://inner.example:{web.port}{path}", timeout=120)
                 self.assertEqual(answer.text, f"hello from inner.example:{web.port} {path}")
             self.assertEqual(proxy.server.seen, [("CONNECT", f"inner.example:{web.port}")])
 
@@ -41,10 +41,10 @@ class Adapters(unittest.TestCase):
                 session.trust_env = False
                 session.verify = trusted
                 session.mount("https://", BywayAdapter(self.engine, dns=dns))
-                answer = session.get(f"https://inner.example:{web.port}/", timeout=10)
+                answer = session.get(f"https://inner.example:{web.port}/", timeout=120)
                 self.assertEqual(answer.text, f"hello from inner.example:{web.port} /")
                 with self.assertRaises(requests.exceptions.SSLError):
-                    session.get(f"https://other.example:{web.port}/", timeout=10)
+                    session.get(f"https://other.example:{web.port}/", timeout=120)
 
     def test_urllib3_says_what_failed(self):
         dns = byway.Dns(self.engine, lambda host: ["127.0.0.1"])

@@ -13,8 +13,13 @@ SOURCES = str(Path(__file__).resolve().parent.parent / "src")
 
 def run(text, **options):
     env = {**os.environ, "PYTHONPATH": SOURCES}
-    return subprocess.run([sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(text)], env=env, timeout=60,
+    return subprocess.run([sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(text)], env=env, timeout=120,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, **options)
+
+
+def state(pid):
+    """R, S, ... as in `ps`."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 class Process(unittest.TestCase):
@@ -90,9 +95,9 @@ class Process(unittest.TestCase):
             kept = []
             dns = byway.Dns(engine, lambda r: kept.append(r.later()), takes_request=True)
             selector = byway.Selector(byway.Address(engine, "a.example", 80, dns=dns))
-            print("waiting", flush=True)
             try:
-                selector.next(60)
+                print("waiting", flush=True)
+                selector.next(3600)
             except KeyboardInterrupt:
                 print("interrupted")
         """
@@ -100,10 +105,11 @@ class Process(unittest.TestCase):
         process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(text)], env=env, stdout=subprocess.PIPE,
                                    universal_newlines=True)
         self.assertEqual(process.stdout.readline(), "waiting\n")
-        # The wait begins after the line; a signal that comes before it raises at once, which is the same to a user.
-        time.sleep(0.05)
+        # The wait begins after the line: the process sleeps. A signal before that would raise at once.
+        while state(process.pid) not in "SZ":
+            time.sleep(0.001)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=120)
         self.assertEqual(out, "interrupted\n")
 
     def test_a_missing_library_is_named(self):

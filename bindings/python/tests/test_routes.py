@@ -56,7 +56,7 @@ class Routes(unittest.TestCase):
         self.assertIsNone(selector.poll())
         thread = threading.Thread(target=lambda: asked[0].add("192.0.2.9").finish())
         thread.start()
-        self.assertEqual(selector.next(10).hops()[0].ip, ipaddress.ip_address("192.0.2.9"))
+        self.assertEqual(selector.next(120).hops()[0].ip, ipaddress.ip_address("192.0.2.9"))
         thread.join()
 
     def test_nobody_answers(self):
@@ -109,7 +109,7 @@ class Routes(unittest.TestCase):
             choosers.append(byway.ProxySelector.script(self.engine, script))
         for chooser in choosers:
             address = byway.Address(self.engine, "a.example", 443, tls=True, dns=dns, proxy_selector=chooser)
-            route = byway.Selector(address).next(10)[0]
+            route = byway.Selector(address).next(120)[0]
             self.assertEqual((route.proxy.host, route.proxy.port), ("p.example", 443))
 
     def test_values_outlive_their_engine(self):
@@ -161,7 +161,7 @@ class Sockets(unittest.TestCase):
                 lambda uri, route, failure: told.append(failure),
             )
             address = byway.Address(self.engine, "inner.example", web.port, tls=True, proxy_selector=chooser)
-            sock, route = byway.connect(address, 10)
+            sock, route = byway.connect(address, 120)
             with sock:
                 sock.sendall(b"GET /x HTTP/1.1\r\nHost: inner.example\r\nConnection: close\r\n\r\n")
                 answer = b"".join(iter(lambda: sock.recv(65536), b""))
@@ -174,14 +174,14 @@ class Sockets(unittest.TestCase):
         port = refused_port()
         dns = byway.Dns(self.engine, lambda host: ["127.0.0.1", "127.0.0.2"])
         with self.assertRaises(ConnectionError) as caught:
-            byway.connect(byway.Address(self.engine, "h.example", port, dns=dns), 10)
+            byway.connect(byway.Address(self.engine, "h.example", port, dns=dns), 120)
         self.assertEqual(len(caught.exception.causes), 2)
 
     def test_asyncio_connects_and_cancels(self):
         async def fetch(port):
             dns = byway.Dns(self.engine, lambda host: ["127.0.0.2", "127.0.0.1"])
             address = byway.Address(self.engine, "i.example", port, dns=dns)
-            reader, writer = await aio.open_connection(address, timeout=10)
+            reader, writer = await aio.open_connection(address, timeout=120)
             writer.write(b"GET / HTTP/1.1\r\nHost: i.example\r\nConnection: close\r\n\r\n")
             answer = await reader.read()
             writer.close()

@@ -46,7 +46,7 @@ struct Follower {
     _keep: Arc<Bell>,
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Follower {
     fn new(source: &Arc<FileSource>, topics: &[&Topic]) -> Follower {

@@ -334,7 +334,7 @@ mod tests {
                 });
                 scope.spawn(|| {
                     while !ready.load(Ordering::Acquire) {
-                        core::hint::spin_loop();
+                        std::thread::yield_now();
                     }
                     // SAFETY: the only free of this cell.
                     drop(unsafe {

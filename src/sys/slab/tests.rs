@@ -157,7 +157,7 @@ fn a_free_during_a_call_leaves_the_cells_next_object_alone() {
             // SAFETY: cells are never unmapped; the mark comes sooner or later.
             while unsafe { (*(pointer as *const Cell<Quince>)).header.count.load(Ordering::Acquire) } != FREED
             {
-                core::hint::spin_loop();
+                std::thread::yield_now();
             }
             drop(call);
             let next = Quince::slab().insert(Quince(Arc::clone(&witness))).as_ptr().addr();
@@ -193,7 +193,7 @@ fn free_races_with_the_end_of_a_call() {
             });
             scope.spawn(|| {
                 while !locked.load(Ordering::Acquire) {
-                    core::hint::spin_loop();
+                    std::thread::yield_now();
                 }
                 // SAFETY: the only free of this cell.
                 drop(unsafe { Cell::free(pointer as *mut Cell<Plum>) });
