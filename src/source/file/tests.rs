@@ -304,11 +304,14 @@ fn a_thousand_changes_are_few_publications_and_the_last_one_is_reached() {
     let source = open(&scratch.0);
     let follower = Follower::new(&source, &[&rule]);
     follower.wait_absent(&rule);
+    let begin = Instant::now();
     for number in 0..1000 {
         let fresh = scratch.join("fresh");
         fs::write(&fresh, number.to_string()).unwrap();
         fs::rename(fresh, &path).unwrap();
     }
     follower.wait_text(&rule, "999");
-    assert!(source.status().generation < 100, "{} publications", source.status().generation);
+    // Whatever comes within a moment is one; on a busy machine the writer takes many moments.
+    let (published, moments) = (source.status().generation, begin.elapsed().as_nanos() / GATHER.as_nanos());
+    assert!(u128::from(published) <= moments + 2, "{published} publications in {moments} moments");
 }
