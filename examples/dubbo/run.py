@@ -108,7 +108,7 @@ class ZooKeeper:
 
     def wait_for_provider(self, port):
         """The port is open a little before the registry knows."""
-        end = time.time() + 60
+        end = time.time() + 180
         while f"{HOST}%3A{port}" not in self.administrator("ls", f"/dubbo/{SERVICE}/providers"):
             if time.time() > end:
                 raise SystemExit(f"the provider on {port} does not register")
