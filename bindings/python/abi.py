@@ -28,6 +28,7 @@ class Header:
 
     def __init__(self, text):
         text = strip_comments(text)
+        text = text.replace("UINT32_MAX", "0xffffffff")
         self.constants = [(n, int(v, 0)) for n, v in
                           re.findall(r"^#define (BYWAY_\w+) (-?(?:0x[0-9a-fA-F]+|\d+))u?l*\s*$", text, re.M)]
         code = re.sub(r"^\s*#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)

@@ -74,6 +74,12 @@ def vectors_c(report):
     finish_vectors(report, run([str(program)], timeout=300))
 
 
+def vectors_python(report):
+    """The same files through the Python package."""
+    done = run([sys.executable, str(ROOT / "tests" / "python" / "conform")], env=faces.python_environment())
+    finish_vectors(report, done)
+
+
 def allocations(report):
     """What the bars allow to be allocated, counted; times are for `make bench`."""
     folder = BUILD / "bench"
@@ -113,6 +119,7 @@ PARTS = [
     ("c-static", c_programs.static),
     ("c-panics", c_programs.on_demand),
     ("vectors-c", vectors_c),
+    ("vectors-python", vectors_python),
     ("examples", package.examples),
     ("cpp", faces.cpp),
     ("python", faces.python),

@@ -57,8 +57,13 @@ def environment():
     return str(program)
 
 
+def python_environment():
+    """What a program needs to import the package from here, over the library as shipped."""
+    return {"BYWAY_LIBRARY": str(prefix() / "lib" / "libbyway.so"), "PYTHONPATH": str(PYTHON / "src")}
+
+
 def python(report):
-    library = {"BYWAY_LIBRARY": str(prefix() / "lib" / "libbyway.so"), "PYTHONPATH": str(PYTHON / "src")}
+    library = python_environment()
     report.run([sys.executable, str(PYTHON / "abi.py"), "--check"], "the declarations are the header's")
     rich = environment()
     if rich is None:

@@ -3,6 +3,7 @@ from ._library import find_library, has_feature, status_message, status_name, ve
 from .chain import Balance, Chain, Choice, Picked, Report, Session
 from .dial import (
     LATER,
+    NO_LIMIT,
     Connected,
     Dial,
     DialEvent,
@@ -53,7 +54,7 @@ __all__ = [
     "Completion", "ConnectError", "Connected", "Dial", "DialEvent", "DialEventKind", "DialFailure", "DialFlag",
     "Dialect", "Discovery", "Dns", "DnsError", "DnsRequest", "EmptyProtection", "Engine", "Event", "EventKind",
     "FailedRoute", "Failure", "Filter", "FirstFamily", "HandleError", "Handshake", "Hooks", "Hop", "HostError",
-    "Invocation", "Invokers", "InvokersBuilder", "LATER", "Listener", "NoCoalescing", "NoInvokerError", "Peer",
+    "Invocation", "Invokers", "InvokersBuilder", "LATER", "Listener", "NO_LIMIT", "NoCoalescing", "NoInvokerError", "Peer",
     "Phase", "Picked", "PollFd", "Proxy", "ProxyError", "ProxyKind", "ProxyRequest", "ProxySelector", "Queue",
     "RaceUntil", "Recovery", "Report", "Resume", "Route", "Router", "RouterRequest", "RuleError", "RuleKind",
     "Selection", "Selector", "Service", "Session", "ShutdownError", "Source", "SourceEvent", "SourceEventKind", "Tell",

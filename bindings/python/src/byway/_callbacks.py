@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Optional
 
 from . import _abi
 from ._core import raised, unraisable
+from .errors import BywayError
 
 _objects: Dict[int, Any] = {}
 _keys = itertools.count(1)
@@ -63,7 +64,7 @@ def guarded(
     kind: Any, body: Callable[..., Optional[int]], otherwise: Optional[int] = _abi.BYWAY_E_HOST, alone: bool = False
 ) -> Any:
     """A trampoline: looks the object up, calls ``body(object, *arguments)``, keeps what it raises for the call that led
-    here; ``alone`` says that there may be none, on a thread of the library's."""
+    here; ``alone`` says that there may be none, on a thread of the library's. The code of a BywayError is handed on."""
 
     def trampoline(user_data: Optional[int], *arguments: Any) -> Optional[int]:
         try:
@@ -76,6 +77,8 @@ def guarded(
                 unraisable(error)
             else:
                 raised[threading.get_ident()] = error
+            if isinstance(error, BywayError) and otherwise == _abi.BYWAY_E_HOST and error.code < 0:
+                return error.code
             return otherwise
 
     return kind(trampoline)

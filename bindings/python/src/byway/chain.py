@@ -249,13 +249,13 @@ class Chain(Handle):
     ) -> bool:
         """Says how the call went; ``latency`` in seconds, None for the time from pick to now. False when there was nothing
         to end: ended before, or the provider is gone."""
-        length = -1 if latency is None else int(latency * 1e9)
+        length = -1 if latency is None else round(latency * 1e9)
         if report is None:
             return check(lib.byway_chain_pick_end(self.pointer, picked.ticket, int(ok), length)) == _abi.BYWAY_OK
         result = _abi.byway_call_result()
         lib.byway_call_result_init(ctypes.addressof(result))
         result.ok, result.latency_ns, result.has_report = int(ok), length, 1
-        result.report_time_ms, result.report_load = int(report.time * 1000), report.load
+        result.report_time_ms, result.report_load = round(report.time * 1000), report.load
         result.report_latency_ms = report.latency * 1000
         status = call(lib.byway_chain_pick_end_with, self.pointer, picked.ticket, ctypes.addressof(result))
         return status == _abi.BYWAY_OK

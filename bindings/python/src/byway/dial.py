@@ -16,6 +16,10 @@ from .route import Address, Route, exclusive
 from .selector import Selection, Selector
 
 
+#: No limit, or no pause: for the times and ``max_in_flight`` of a dial's options.
+NO_LIMIT = _abi.BYWAY_DIAL_NONE
+
+
 class RaceUntil(enum.IntEnum):
     """When an attempt has won."""
 

@@ -6,9 +6,9 @@ import enum
 from typing import List, NamedTuple, Optional, Tuple
 
 from . import _abi, _callbacks, errors
-from ._core import take_text
 from ._library import lib
 from .ip import Ip, ip_from
+from .proxy import Proxy
 from .route import Route
 
 
@@ -43,7 +43,8 @@ class Event(NamedTuple):
     #: URI, name, rule key.
     subject: str
     route: Optional[Route]
-    proxies: Tuple[str, ...]
+    #: None is DIRECT.
+    proxies: Tuple[Optional[Proxy], ...]
     ips: Tuple[Optional[Ip], ...]
     error: Optional[errors.BywayError]
 
@@ -51,10 +52,10 @@ class Event(NamedTuple):
     def read(cls, address: int) -> "Event":
         """Copies a ``byway_event`` that lives until the callback returns."""
         raw = _abi.byway_event.from_address(address)
-        proxies: List[str] = []
+        proxies: List[Optional[Proxy]] = []
         if raw.proxies_len:
             for pointer in (ctypes.c_void_p * raw.proxies_len).from_address(raw.proxies):
-                proxies.append(take_text(lib.byway_proxy_text, pointer) if pointer else "DIRECT")
+                proxies.append(Proxy._adopt(lib.byway_proxy_retain(pointer)) if pointer else None)
         ips = (_abi.byway_ip * raw.ips_len).from_address(raw.ips) if raw.ips_len else ()
         try:
             kind: int = EventKind(raw.kind)

@@ -242,12 +242,17 @@ class Route(Hop):
     _index: int
 
     def __init__(
-        self, address: Address, proxy: Optional[Proxy] = None, ip: Union[str, Ip, None] = None, port: int = 0
+        self,
+        address: Address,
+        proxy: Optional[Proxy] = None,
+        ip: Union[str, Ip, None] = None,
+        port: Optional[int] = None,
     ) -> None:
         """A route from its parts, for hosts that keep routes of their own: hop ``ip`` and ``port`` (default: the
         proxy's or the address's); without ``ip`` the hop is not resolved."""
         hop = None if ip is None else ip_to(ip)
-        port = port or (address if proxy is None else proxy).port
+        if port is None:
+            port = (address if proxy is None else proxy).port
         self._index = -1
         self._owner = _Kept(
             give(
