@@ -21,7 +21,7 @@ PRIVATE    := -lpthread -lm -ldl -lrt -lutil
 BUILDDIR   := build
 EXAMPLES   := $(BUILDDIR)/examples
 
-.PHONY: help build install uninstall header test vectors bench demo baseline fuzz setup clean
+.PHONY: help build install uninstall header jar test vectors bench demo baseline fuzz setup clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -65,6 +65,11 @@ header:
 	BYWAY_BLESS=1 $(CARGO) test --quiet --test header
 	BYWAY_BLESS=1 $(CARGO) test --quiet --test golden -- exports_are numbers_are the_library_describes
 	$(PYTHON) bindings/python/abi.py
+	$(PYTHON) bindings/java/abi.py
+
+## make jar         bindings/java/target: jar with the library inside, sources, javadoc (NATIVE= a JNI library built already)
+jar:
+	cd bindings/java && PROFILE=$(PROFILE) mvn -q -B package -DskipTests $(if $(NATIVE),-Dbyway.native=$(abspath $(NATIVE)))
 
 ## make test        everything, every language (PARTS="header c-shared ..." for some); installs what is missing first
 test: setup

@@ -21,6 +21,9 @@ def form(report):
     report.run([CARGO, "fmt", "--check"], "cargo fmt --check")
     report.run([CARGO, "clippy", "--quiet", "--all-targets", "--features", f"{FEATURES},failpoints", "--", "-D",
                 "warnings"], "cargo clippy")
+    report.run([CARGO, "fmt", "--check", "--package", "byway-jni"], "cargo fmt --check of the JNI crate")
+    report.run([CARGO, "clippy", "--quiet", "--package", "byway-jni", "--", "-D", "warnings"],
+               "cargo clippy of the JNI crate")
     report.run([CARGO, "doc", "--quiet", "--no-deps", "--features", FEATURES], "cargo doc",
                env={"RUSTDOCFLAGS": "-D warnings"})
 
@@ -123,6 +126,7 @@ PARTS = [
     ("examples", package.examples),
     ("cpp", faces.cpp),
     ("python", faces.python),
+    ("java", faces.java),
     ("dubbo", faces.estate),
     ("allocations", allocations),
     ("memcheck", c_programs.memcheck),

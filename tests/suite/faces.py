@@ -4,8 +4,9 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
-from artefacts import BUILD, LIMIT, PRIVATE, ROOT, have, prefix
+from artefacts import BUILD, LIMIT, PRIVATE, PROFILE, ROOT, have, prefix
 from report import run, tail
 
 PYTHON = ROOT / "bindings" / "python"
@@ -90,6 +91,71 @@ def wheel(report, program, library):
     script = "import byway; assert byway.find_library().startswith(r'%s'); print(byway.version())" % (folder / "site")
     report.run([program, "-c", script], "the installed wheel uses its own library",
                env={"PYTHONPATH": str(folder / "site"), "BYWAY_LIBRARY": ""})
+
+
+JAVA = ROOT / "bindings" / "java"
+
+
+def maven(report, what, *arguments):
+    """Runs Maven in bindings/java; None when it cannot get what it needs."""
+    if not have("mvn"):
+        report.skip(what, "no Maven")
+        return None
+    done = run(["mvn", "-q", "-B", *arguments], cwd=JAVA, env={"PROFILE": PROFILE}, timeout=1800)
+    if done.returncode and re.search(r"Could not transfer artifact|Unknown host", done.stdout):
+        report.skip(what, "no Maven repository")
+        return None
+    return done
+
+
+def junit(report, done, what):
+    """Counts the XML reports of one Maven run."""
+    tests = 0
+    for path in sorted((JAVA / "target" / "surefire-reports").glob("TEST-*.xml")):
+        head = ElementTree.parse(path).getroot()
+        number = {name: int(head.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")}
+        tests += number["tests"]
+        bad = number["failures"] + number["errors"]
+        report.failed += bad
+        report.passed += number["tests"] - bad - number["skipped"]
+        for case in head.iter("testcase"):
+            skipped = case.find("skipped")
+            if skipped is not None:
+                report.skip(f"{what}: {case.get('name')}", skipped.get("message", ""))
+            for kind in ("failure", "error"):
+                if case.find(kind) is not None:
+                    print(f"FAIL {report.name}: {what}: {case.get('classname')}.{case.get('name')}")
+                    for line in (case.find(kind).text or "").splitlines()[:30]:
+                        print(f"    {line}")
+    report.ok(tests > 0, f"{what}: tests were run", done.stdout)
+    if done.returncode and not report.failed:
+        report.ok(False, f"{what}: Maven ends well", done.stdout)
+
+
+def natives(report):
+    """Every native method has its function, every function its method, and nothing else is exported."""
+    declared = set()
+    for path in (JAVA / "src" / "main").rglob("*.java"):
+        owner = "_".join(path.relative_to(JAVA / "src" / "main" / "java").with_suffix("").parts)
+        for name in re.findall(r"\bnative\s+[\w\[\]]+\s+(\w+)\(", path.read_text()):
+            declared.add(f"Java_{owner}_{name}")
+    built = next((JAVA / "target" / "native").rglob("libbyway_jni.so"))
+    exported = {line.split()[-1] for line in run(["nm", "-D", "--defined-only", str(built)]).stdout.splitlines()}
+    exported.discard("JNI_OnLoad")
+    report.ok(exported == declared, "native methods and exported functions are the same",
+              f"only in Java: {sorted(declared - exported)}\nonly exported: {sorted(exported - declared)}")
+
+
+def java(report):
+    report.run([sys.executable, str(JAVA / "abi.py"), "--check"], "the numbers in Java are the header's")
+    shutil.rmtree(JAVA / "target" / "surefire-reports", ignore_errors=True)
+    done = maven(report, "the JVM's face", "package", "-Dmaven.test.failure.ignore=true")
+    if done is None:
+        return
+    junit(report, done, "Java")
+    natives(report)
+    jars = sorted(path.name for path in (JAVA / "target").glob("byway-*.jar"))
+    report.ok(len(jars) == 3, "jar, sources and javadoc", str(jars))
 
 
 STANDARDS = ["17", "20", "2b"]
