@@ -122,7 +122,8 @@ int main(void)
     show(text);
     check(byway_invocation_set_method(call, "hello2", BYWAY_NUL), NULL, "set_method");
     calls[0] = call;
-    check(byway_chain_diff(chain, name.data, name.len, slip, BYWAY_NUL, calls, 1, &text, &err), &err, "diff");
+    check(byway_chain_diff(chain, name.data, name.len, slip, BYWAY_NUL, calls, 1, BYWAY_FORMAT_JSON, &text, &err), &err,
+          "diff");
     printf("it would change for hello2:\n");
     show(text);
     printf("\n");

@@ -592,7 +592,7 @@
 #define BYWAY_EVENT_ROUTE_FILTERED 9
 
 /**
- * A rule was set or removed, or its text refused (`error`); `subject` is its key. Comes through the engine's queue, only
+ * A rule was set or removed, or its text refused (`error`); `subject` is its key, for one in a file its URL. Comes through the engine's queue, only
  * the newest of a key.
  */
 #define BYWAY_EVENT_RULE 32
@@ -602,6 +602,12 @@
  * engine's queue.
  */
 #define BYWAY_EVENT_CHAIN_KEYS 33
+
+/**
+ * A script rule in force failed while it routed a call, whose list stayed as it was: `error` with line and column of the
+ * script, `subject` is the rule's key or URL. Comes through the engine's queue, only the newest of a rule.
+ */
+#define BYWAY_EVENT_RULE_FAILED 34
 
 /**
  * An input or output error of no special kind.
@@ -897,6 +903,16 @@
  * Affinity of a service or provider application: `.affinity-router`.
  */
 #define BYWAY_RULE_AFFINITY 2
+
+/**
+ * VirtualService and DestinationRule of a provider application: `.MESHAPPRULE`.
+ */
+#define BYWAY_RULE_MESH 3
+
+/**
+ * A script of a provider application: `.script-router`.
+ */
+#define BYWAY_RULE_SCRIPT 4
 
 /**
  * Every chain made from now on has the router, unless its `router=` takes it away (`-name`, `-default`).
@@ -4850,7 +4866,8 @@ byway_status byway_engine_remove_rule(struct byway_engine *self,
  * no `interface` it is the application's key.
  *
  * Ownership: the caller owns the text.
- * Errors: `BYWAY_E_ENUM`; `BYWAY_E_ARGUMENT` when neither or both are given, or for tag rules of a service.
+ * Errors: `BYWAY_E_ENUM`; `BYWAY_E_ARGUMENT` when neither or both are given, or for tag, mesh and script rules of a
+ * service.
  */
 BYWAY_API
 byway_status byway_rule_key(int32_t dialect,
@@ -4872,7 +4889,9 @@ byway_status byway_rule_key(int32_t dialect,
  * `{"refused": bool, "problems": [{"severity": "error" | "warning" | "hint", "line", "column", "offset", "message"}]}`.
  * Lines and columns count from 1, the offset bytes from 0. `refused` is what `byway_engine_set_rule` would do.
  *
- * `providers` may be NULL; with a list, conditions, tags and addresses that none of them fits are named too.
+ * `providers` may be NULL; with a list, conditions, tags, addresses and subsets that none of them fits are named too.
+ * A script is compiled, not run; its syntax errors have their place in the rule's text. A library without the feature
+ * `script` reads the text around it.
  *
  * Ownership: the caller owns the text. Any thread.
  * Errors: `BYWAY_E_ENUM`; a rule with errors is no error here.
@@ -5073,9 +5092,11 @@ byway_status byway_chain_add_router(struct byway_chain *self,
                                     struct byway_error **err);
 
 /**
- * Replaces the chain's static rules by those in `count` URLs: `condition://...?rule=...` or `route://...` with
- * `router=condition`, as a registry notifies them. An `empty://` URL is skipped, so `count` 0 or an `empty://` alone
- * takes all away.
+ * Replaces the chain's static rules by those in `count` URLs, as a registry notifies them: `condition://...?rule=...`,
+ * `script://...?type=javascript&rule=...`, `route://...` with `router=condition` or `script`, `file:///path/name.js`
+ * (or with `router=condition`), whose file is read here, watched, and read again whenever it changes. `rule` is
+ * percent-encoded; `priority` says where the router stands, `pure=true` that a script's answers may be kept. An
+ * `empty://` URL is skipped, so `count` 0 or an `empty://` alone takes all away.
  *
  * Errors: the first unusable URL, named by its index; nothing changes then.
  */
@@ -5224,9 +5245,11 @@ byway_status byway_chain_explain(struct byway_chain *self,
                                  struct byway_error **err);
 
 /**
- * What a rule text would change for `count` calls, if it were set for `key`: as JSON, per call how many providers
- * before and after, and the tags that come and go. `text` NULL with `text_len` 0 means: without the rule. Nothing is
- * set.
+ * What a rule text would change for `count` calls, if it were set for `key`. `format`: `BYWAY_FORMAT_JSON` gives a list
+ * of `{"call", "before", "after", "added", "removed", "emptied_before", "emptied_after", "failed"}`, per call how many
+ * providers before and after, the tags that come and go, the router that leaves nobody, and how a script fails, which
+ * then changes nothing; `BYWAY_FORMAT_TEXT` a line for each call that would change. `text` NULL with `text_len` 0
+ * means: without the rule. Nothing is set, and no event or counter tells of it.
  *
  * Ownership: the caller owns the text.
  * Errors: `BYWAY_E_NOT_FOUND` when the chain does not want the key; why the text is refused, with line and column;
@@ -5240,6 +5263,7 @@ byway_status byway_chain_diff(struct byway_chain *self,
                               size_t text_len,
                               const struct byway_invocation *const *invocations,
                               size_t count,
+                              int32_t format,
                               struct byway_text **out,
                               struct byway_error **err);
 

@@ -15,7 +15,7 @@ use super::picking::{PickOptions, Picking};
 use super::plan::{Assembly, Plan, StageBody, StageSource};
 use super::program::{Lowering, Program, Rule};
 use super::recent::Recent;
-use super::router::{RouterSlot, SlotBody, select};
+use super::router::{ActiveRule, Router, RouterSlot, SlotBody, Trouble, select};
 use super::snapshot::Invokers;
 use super::store::{RuleStore, Subscriber};
 use super::url::Url;
@@ -92,10 +92,39 @@ struct State {
     slots: Vec<RouterSlot>,
     recent: Option<Arc<Recent>>,
     generation: u64,
-    /// What the last rebuild made of each rule.
+    /// What the last rebuild made of rules and list.
+    made: Made,
+}
+
+/// What a rebuild made, for the next one that differs little. Only what a world uses is carried on, so that nothing
+/// piles up.
+#[derive(Default)]
+struct Made {
     lowered: LoweredRules,
     compiled: CompiledPrograms,
+    /// By router name.
+    bound: HashMap<Arc<str>, BoundRules>,
 }
+
+/// A router over rules, and what it was made from.
+#[derive(Clone)]
+struct BoundRules {
+    invokers: u64,
+    rules: Vec<(Arc<str>, Arc<dyn Rule>)>,
+    router: Option<Arc<dyn Router>>,
+}
+
+impl BoundRules {
+    fn is_of(&self, invokers: &Invokers, rules: &[ActiveRule]) -> bool {
+        let same = |((key, rule), one): (&(Arc<str>, Arc<dyn Rule>), &ActiveRule)| {
+            *key == one.key && std::ptr::addr_eq(Arc::as_ptr(rule), Arc::as_ptr(&one.rule))
+        };
+        self.invokers == invokers.id() && self.rules.len() == rules.len() && self.rules.iter().zip(rules).all(same)
+    }
+}
+
+/// A rule that stands in for the one under a key; `None`: no rule.
+type Instead<'i> = (&'i str, Option<Arc<dyn Rule>>);
 
 /// By router name and key.
 type LoweredRules = HashMap<(Arc<str>, Arc<str>), Lowered>;
@@ -127,6 +156,8 @@ pub struct RouterStatus {
     pub in_force: bool,
     /// Why the last text was refused, or could not be made to work for this chain.
     pub error: Option<Error>,
+    /// What went wrong while it decided calls, which it then passed on unchanged.
+    pub trouble: Option<Trouble>,
 }
 
 impl Chain {
@@ -156,8 +187,7 @@ impl Chain {
                 slots,
                 recent: keep_recent.then(Arc::default),
                 generation: 0,
-                lowered: HashMap::new(),
-                compiled: HashMap::new(),
+                made: Made::default(),
             }),
             dirty: AtomicBool::new(true),
             held: AtomicUsize::new(0),
@@ -256,49 +286,57 @@ impl Chain {
         self.shared.generation.load(Ordering::Acquire)
     }
 
-    /// How each router stands, in chain order.
+    /// How each router stands, in chain order; a router that follows several keys once for each.
     pub fn status(&self) -> Vec<RouterStatus> {
         let state = self.shared.state.lock();
-        state
-            .slots
-            .iter()
-            .map(|slot| {
-                let key = match &slot.body {
-                    SlotBody::Rule { key, .. } => key.resolve(&state.invokers),
-                    _ => None,
-                };
+        let mut list = Vec::new();
+        for slot in &state.slots {
+            let (keys, always): (Vec<Arc<str>>, bool) = match &slot.body {
+                SlotBody::Rule { key, otherwise } => {
+                    (key.resolve(&state.invokers).into_iter().collect(), otherwise.is_some())
+                }
+                SlotBody::Rules(router) => (router.keys(&state.invokers), false),
+                SlotBody::Program(_) | SlotBody::Foreign(_) => (Vec::new(), true),
+            };
+            let router = match &slot.body {
+                SlotBody::Foreign(router) => Some(router),
+                SlotBody::Rules(_) => state.made.bound.get(&slot.name).and_then(|one| one.router.as_ref()),
+                _ => None,
+            };
+            let trouble = router.and_then(|router| router.trouble());
+            let of_key = |key: Option<Arc<str>>| {
                 let stored = key.as_ref().and_then(|key| self.shared.rules.status_of(key));
                 let active = key.as_ref().and_then(|key| self.shared.rules.active(key, self.shared.dialect));
                 let lowered = key
                     .as_ref()
-                    .and_then(|key| state.lowered.get(&(Arc::clone(&slot.name), Arc::clone(key))));
+                    .and_then(|key| state.made.lowered.get(&(Arc::clone(&slot.name), Arc::clone(key))));
                 RouterStatus {
                     name: Arc::clone(&slot.name),
                     priority: slot.priority,
                     revision: stored.as_ref().map_or(0, |status| status.revision),
                     version: active.as_ref().map(|(rule, _)| rule.version().to_owned()).unwrap_or_default(),
-                    in_force: match &slot.body {
-                        SlotBody::Rule { otherwise, .. } => {
-                            otherwise.is_some() || active.is_some_and(|(rule, _)| rule.in_force())
-                        }
-                        _ => true,
-                    },
+                    in_force: always || active.is_some_and(|(rule, _)| rule.in_force()),
                     error: stored
                         .and_then(|status| status.error)
                         .or_else(|| lowered.and_then(|one| one.error.clone())),
+                    trouble: trouble.clone(),
                     key,
                 }
-            })
-            .collect()
+            };
+            if keys.is_empty() {
+                list.push(of_key(None));
+            } else {
+                list.extend(keys.into_iter().map(|key| of_key(Some(key))));
+            }
+        }
+        list
     }
 
     /// The world this chain would have if a key held another rule (`None`: no rule). Nothing changes.
     pub(crate) fn plan_with(&self, key: &str, rule: Option<Arc<dyn Rule>>) -> Result<Arc<Plan>> {
         let shared = &self.shared;
         let state = shared.state.lock();
-        let (mut lowered, mut compiled) = (HashMap::new(), HashMap::new());
-        let instead = (key, rule);
-        let stages = shared.stages(&state, Some(&instead), &mut lowered, &mut compiled)?;
+        let stages = shared.stages(&state, Some(&(key, rule)), &mut Made::default())?;
         Ok(Arc::new(shared.assemble(state.generation, &state.invokers, stages, None)))
     }
 }
@@ -321,12 +359,10 @@ impl Shared {
             return;
         }
         let changed = self.want(&state);
-        // Only what the new world uses is carried on, so that nothing piles up.
-        let (mut lowered, mut compiled) = (HashMap::new(), HashMap::new());
+        let mut made = Made::default();
         // Without a proposed rule nothing fails: a rule that cannot be lowered leaves its predecessor in force.
-        let stages = self.stages(&state, None, &mut lowered, &mut compiled).unwrap_or_default();
-        state.lowered = lowered;
-        state.compiled = compiled;
+        let stages = self.stages(&state, None, &mut made).unwrap_or_default();
+        state.made = made;
         state.generation += 1;
         let plan = self.assemble(state.generation, &state.invokers, stages, state.recent.as_ref());
         let old = self.current.swap(Arc::new(plan));
@@ -390,23 +426,47 @@ impl Shared {
     fn stages(
         &self,
         state: &State,
-        instead: Option<&(&str, Option<Arc<dyn Rule>>)>,
-        lowered: &mut LoweredRules,
-        compiled: &mut CompiledPrograms,
+        instead: Option<&Instead<'_>>,
+        made: &mut Made,
     ) -> Result<Vec<StageSource>> {
+        let active = |key: &str| match instead {
+            Some((name, rule)) if *name == key => Some((rule.clone()?, u64::MAX)),
+            _ => self.rules.active(key, self.dialect),
+        };
         let mut stages = Vec::new();
         for slot in &state.slots {
             let mut rule = None;
             let body = match &slot.body {
-                SlotBody::Foreign(router) if router.is_idle(&state.invokers) => continue,
                 SlotBody::Foreign(router) => StageBody::Foreign(Arc::clone(router)),
-                SlotBody::Program(program) => StageBody::Program(compile(program, state, compiled)),
+                SlotBody::Rules(router) => {
+                    let in_force = |key: Arc<str>| {
+                        let (rule, revision) = active(&key).filter(|(rule, _)| rule.in_force())?;
+                        Some(ActiveRule { key, rule, revision })
+                    };
+                    let rules: Vec<ActiveRule> =
+                        router.keys(&state.invokers).into_iter().filter_map(in_force).collect();
+                    let Some(first) = rules.first() else { continue };
+                    rule = Some((Arc::clone(&first.key), first.revision));
+                    let known = state.made.bound.get(&slot.name);
+                    let bound = match known.filter(|known| known.is_of(&state.invokers, &rules)) {
+                        Some(known) => known.clone(),
+                        None => BoundRules {
+                            invokers: state.invokers.id(),
+                            router: router.bind(&state.invokers, &rules, instead.is_some()),
+                            rules: rules.into_iter().map(|one| (one.key, one.rule)).collect(),
+                        },
+                    };
+                    let router = bound.router.clone();
+                    made.bound.insert(Arc::clone(&slot.name), bound);
+                    match router {
+                        Some(router) => StageBody::Foreign(router),
+                        None => continue,
+                    }
+                }
+                SlotBody::Program(program) => StageBody::Program(compile(program, state, &mut made.compiled)),
                 SlotBody::Rule { key, otherwise } => {
                     let key = key.resolve(&state.invokers);
-                    let active = key.as_ref().and_then(|key| match instead {
-                        Some((name, rule)) if *name == &**key => Some((rule.clone()?, u64::MAX)),
-                        _ => self.rules.active(key, self.dialect),
-                    });
+                    let active = key.as_ref().and_then(|key| active(key));
                     let program = match (key, active) {
                         (Some(key), Some((active, revision))) if active.in_force() => {
                             let one = self.lower(state, &slot.name, &key, active);
@@ -414,14 +474,14 @@ impl Shared {
                                 return Err(error.clone());
                             }
                             let program = one.program.clone();
-                            lowered.insert((Arc::clone(&slot.name), Arc::clone(&key)), one);
+                            made.lowered.insert((Arc::clone(&slot.name), Arc::clone(&key)), one);
                             rule = Some((key, revision));
                             program
                         }
                         _ => None,
                     };
                     match program.or_else(|| otherwise.clone()) {
-                        Some(program) => StageBody::Program(compile(&program, state, compiled)),
+                        Some(program) => StageBody::Program(compile(&program, state, &mut made.compiled)),
                         None => continue,
                     }
                 }
@@ -432,7 +492,7 @@ impl Shared {
     }
 
     fn lower(&self, state: &State, router: &Arc<str>, key: &Arc<str>, rule: Arc<dyn Rule>) -> Lowered {
-        let before = state.lowered.get(&(Arc::clone(router), Arc::clone(key)));
+        let before = state.made.lowered.get(&(Arc::clone(router), Arc::clone(key)));
         if let Some(before) = before
             && std::ptr::addr_eq(Arc::as_ptr(&before.rule), Arc::as_ptr(&rule))
         {
@@ -462,8 +522,8 @@ fn wanted_by(slots: &[RouterSlot], invokers: &Invokers) -> Vec<Arc<str>> {
     for slot in slots {
         let of_slot = match &slot.body {
             SlotBody::Rule { key, .. } => key.resolve(invokers).into_iter().collect(),
-            SlotBody::Foreign(router) => router.keys(invokers),
-            SlotBody::Program(_) => Vec::new(),
+            SlotBody::Rules(router) => router.keys(invokers),
+            SlotBody::Program(_) | SlotBody::Foreign(_) => Vec::new(),
         };
         for key in of_slot {
             if !keys.contains(&key) {
@@ -478,7 +538,7 @@ fn wanted_by(slots: &[RouterSlot], invokers: &Invokers) -> Vec<Arc<str>> {
 fn compile(program: &Arc<Program>, state: &State, used: &mut CompiledPrograms) -> Arc<Compiled> {
     let address = Arc::as_ptr(program) as usize;
     let same = |one: &&Arc<Compiled>| one.invokers == state.invokers.id();
-    let known = used.get(&address).or_else(|| state.compiled.get(&address)).filter(same);
+    let known = used.get(&address).or_else(|| state.made.compiled.get(&address)).filter(same);
     let compiled = match known {
         Some(known) => Arc::clone(known),
         None => Arc::new(Compiled::new(program, &state.invokers)),

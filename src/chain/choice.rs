@@ -360,7 +360,15 @@ pub(crate) fn go_on(
 ) -> Result<Option<u32>> {
     while let Some(stage) = resume_at {
         let list = std::mem::take(&mut scratch.list);
-        let kept = call_router(plan, stage, &list, call, random, false)?;
+        let mut numbers = std::mem::take(&mut scratch.drawn);
+        let mut keep = |bound| {
+            let number = random(bound);
+            numbers.extend(halves(number));
+            number
+        };
+        let kept = call_router(plan, stage, &list, call, &mut keep, false);
+        scratch.drawn = numbers;
+        let kept = kept?;
         scratch.list = match kept.0 {
             Some(kept) => kept,
             None => list,
@@ -381,6 +389,16 @@ pub(crate) fn go_on(
         emptied_by = outcome.emptied_by;
     }
     Ok(emptied_by)
+}
+
+/// A number drawn by a foreign router among the destinations drawn, so that an explanation repeats the draw.
+fn halves(number: u64) -> [u32; 2] {
+    [(number >> 32) as u32, number as u32]
+}
+
+/// Takes back what [`halves`] kept; `None` when it is not there.
+pub(crate) fn drawn_number(drawn: &mut dyn Iterator<Item = u32>) -> Option<u64> {
+    Some(u64::from(drawn.next()?) << 32 | u64::from(drawn.next()?))
 }
 
 /// Asks a foreign router. Answers the rows it keeps, in list order (`None`: all), and what it says about it.

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::chain::Chain;
-use super::choice::{Choice, call_router, choose};
+use super::choice::{Choice, call_router, choose, drawn_number};
 use super::invocation::{Invocation, as_text};
 use super::plan::{Plan, StageBody};
 use super::program::{Column, Condition, Destination, Program, RowTest, Step, Tag, Then};
+use super::router::Trouble;
 use super::reference::{Event, Table, Walk, call_passes, requested_tag};
 use super::snapshot::Invokers;
 use crate::error::{Error, Result, Status};
@@ -122,8 +123,13 @@ impl Chain {
                 let mut stream = Stream::seeded(number as u64);
                 choose(Arc::clone(plan), call, None, &mut |bound| stream.below(bound))
             };
-            let (before, after) = (route(&now)?, route(&then)?);
-            differences.push(Difference::between(number, &before, &after));
+            let before = route(&now)?;
+            let known: Vec<_> = troubles(&then).iter().map(|one| one.as_ref().map(|one| one.count)).collect();
+            let after = route(&then)?;
+            let found = troubles(&then);
+            let new = found.into_iter().zip(known).find(|(new, old)| new.as_ref().map(|one| one.count) != *old);
+            let trouble = new.and_then(|(new, _)| new).map(|one| one.error);
+            differences.push(Difference { trouble, ..Difference::between(number, &before, &after) });
         }
         Ok(differences)
     }
@@ -146,6 +152,8 @@ pub struct Difference {
     pub emptied_before: Option<String>,
     /// The router that would leave nothing.
     pub emptied_after: Option<String>,
+    /// What would go wrong in a router, which would pass the call on unchanged.
+    pub trouble: Option<Error>,
 }
 
 impl Difference {
@@ -162,6 +170,7 @@ impl Difference {
             removed: old.iter().copied().filter(|tag| !new_set.contains(tag)).collect(),
             emptied_before: before.emptied_by().map(str::to_owned),
             emptied_after: after.emptied_by().map(str::to_owned),
+            trouble: None,
         }
     }
 
@@ -183,11 +192,55 @@ impl Difference {
                     "removed": one.removed,
                     "emptied_before": one.emptied_before,
                     "emptied_after": one.emptied_after,
+                    "failed": one.trouble.as_ref().map(|error| json!({
+                        "status": error.status().name(),
+                        "message": error.message(),
+                        "line": error.position().map(|at| at.line),
+                        "column": error.position().map(|at| at.column),
+                    })),
                 })
             })
             .collect();
         Value::Array(list).to_string()
     }
+
+    /// As text for people: a line per call that would change, or fail, and how many would not.
+    pub fn list_to_text(list: &[Difference]) -> String {
+        let mut text = String::new();
+        let mut same = 0;
+        for one in list {
+            if !one.is_change() && one.trouble.is_none() {
+                same += 1;
+                continue;
+            }
+            let _ = write!(text, "call {}: {} -> {}", one.call, one.before, one.after);
+            for (what, tags) in [("come", &one.added), ("go", &one.removed)] {
+                if !tags.is_empty() {
+                    let shown: Vec<String> = tags.iter().take(LISTED).map(u64::to_string).collect();
+                    let more = if tags.len() > LISTED { ", ..." } else { "" };
+                    let _ = write!(text, "; {} {what}: {}{more}", tags.len(), shown.join(", "));
+                }
+            }
+            if let Some(router) = &one.emptied_after {
+                let _ = write!(text, "; router {router} leaves nobody");
+            }
+            if let Some(error) = &one.trouble {
+                let _ = write!(text, "; a router fails and passes everybody on: {error}");
+            }
+            text.push('\n');
+        }
+        let _ = writeln!(text, "{same} of {} calls stay as they are", list.len());
+        text
+    }
+}
+
+/// What went wrong so far in each foreign router of a world.
+fn troubles(plan: &Plan) -> Vec<Option<Trouble>> {
+    let of = |stage: &super::plan::Stage| match &stage.body {
+        StageBody::Foreign(router) => Some(router.trouble()),
+        StageBody::Program(_) => None,
+    };
+    plan.stages.iter().filter_map(of).collect()
 }
 
 impl Choice {
@@ -225,11 +278,14 @@ pub(crate) fn explain_on(plan: &Plan, drawn: &[u32], call: &Invocation<'_>) -> R
                 }
                 StageBody::Foreign(_) => {
                     let rows: Vec<u32> = list.iter().map(|row| *row as u32).collect();
-                    let mut random = |bound| stream.below(bound);
+                    let mut random = |bound| match drawn_number(&mut drawn) {
+                        Some(number) if number < bound => number,
+                        _ => stream.below(bound),
+                    };
                     let (kept, message) = call_router(plan, number as u32, &rows, call, &mut random, true)?;
                     if let Some(kept) = kept {
-                        let sentence =
-                            message.unwrap_or_else(|| format!("router \"{}\" did not keep it", stage.name));
+                        let sentence = format!("router \"{}\" did not keep it", stage.name);
+                        router.steps.extend(message);
                         let gone = list.iter().filter(|row| kept.binary_search(&(**row as u32)).is_err());
                         let gone: Vec<Gone> = gone.map(|row| (*row, None)).collect();
                         add_reason(&mut router, invokers, sentence, gone);

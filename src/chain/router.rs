@@ -1,7 +1,8 @@
 //! Routers: what a chain is made of, and the order they run in.
 //!
 //! A router is a program (built in or lowered from a rule) or foreign code behind [`Router`]: a host's callback, a
-//! script, a mesh rule. Programs are compiled together; foreign code is called per call and ends the memo.
+//! script, a mesh rule. Programs are compiled together; foreign code is called per call and ends the memo. Foreign
+//! code that follows rules ([`RuleRouter`]) is made anew for every world, from the rules that hold in it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,25 +12,48 @@ use super::invocation::Invocation;
 use super::program::{Program, Rule};
 use super::snapshot::Invokers;
 use super::url::Url;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A router that is not a program. Called per call, on the routing thread; must not block.
 pub trait Router: Send + Sync {
     /// Decides which rows stay. An error fails the route call.
     fn route(&self, request: &mut Request<'_>) -> Result<Verdict>;
 
-    /// Keys of the rules it follows, for this list. A change of one makes the chain look at it anew.
-    fn keys(&self, invokers: &Invokers) -> Vec<Arc<str>> {
-        let _ = invokers;
-        Vec::new()
+    /// What went wrong while it decided calls it then passed on unchanged, for the status.
+    fn trouble(&self) -> Option<Trouble> {
+        None
     }
+}
 
-    /// True when it would pass every call over this list, because none of its rules is in force: the chain leaves it
-    /// out until one of its keys changes.
-    fn is_idle(&self, invokers: &Invokers) -> bool {
-        let _ = invokers;
-        false
-    }
+/// What went wrong in a router that does not fail the call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trouble {
+    /// The last error.
+    pub error: Error,
+    /// How many there were since the rule was set.
+    pub count: u64,
+}
+
+/// A rule in force, its key, and how many texts the key was given.
+pub struct ActiveRule {
+    /// The key.
+    pub key: Arc<str>,
+    /// The rule.
+    pub rule: Arc<dyn Rule>,
+    /// Revision of the key.
+    pub revision: u64,
+}
+
+/// A router that is no program and whose rules lie in the chain's store. It is made anew for every world, from the
+/// rules that hold in it, so a world's routers never change: list and rules take effect as one, and a call is
+/// explained by the rules that answered it.
+pub trait RuleRouter: Send + Sync {
+    /// Keys of the rules it follows over this list.
+    fn keys(&self, invokers: &Invokers) -> Vec<Arc<str>>;
+
+    /// The router over this list, by those of its rules that are in force, at least one, in the order of the keys.
+    /// `None`: it would pass every call. `trial`: for a dry run, whose troubles are nobody's.
+    fn bind(&self, invokers: &Arc<Invokers>, rules: &[ActiveRule], trial: bool) -> Option<Arc<dyn Router>>;
 }
 
 /// What a [`Router`] decided.
@@ -50,7 +74,7 @@ pub struct Request<'a> {
     /// The call.
     pub call: &'a Invocation<'a>,
     /// The chain's consumer URL.
-    pub consumer: &'a Url,
+    pub consumer: &'a Arc<Url>,
     /// Asked for an explanation: nothing is sent anywhere with the answer, and counters should not move.
     pub explaining: bool,
     /// Draws a number below its argument from the caller's stream.
@@ -96,6 +120,8 @@ pub enum SlotBody {
     },
     /// Foreign code.
     Foreign(Arc<dyn Router>),
+    /// Foreign code over rules.
+    Rules(Arc<dyn RuleRouter>),
 }
 
 /// The key a chain's rule is found by.

@@ -4,9 +4,8 @@ use super::Engine;
 use super::routing::RoutingChain;
 use crate::chain::snapshot::Invokers;
 use crate::chain::url::Url;
-use crate::error::Result;
+use crate::error::{Error, Result, Status};
 use crate::rules::dialect::Dialect;
-use crate::rules::routers::static_router;
 use crate::source::Source;
 use crate::source::bind::{BindOptions, Binding, Owners, Refusal, Target, World};
 use parking_lot::Mutex;
@@ -136,19 +135,26 @@ impl Bound {
         if dialect == Dialect::Dubbo3 {
             return;
         }
-        let mut usable: Vec<&str> = Vec::new();
+        let mut rules = Vec::new();
+        let mut seen: Vec<&Arc<str>> = Vec::new();
         for text in urls {
-            let read = Url::parse(text).and_then(|url| match url.protocol() {
-                "empty" => Ok(false),
-                _ => static_router(&url, self.consumer(), dialect).map(|_| true),
-            });
-            match read {
-                Ok(true) if !usable.contains(&&**text) => usable.push(text),
-                Ok(_) => {}
+            if seen.contains(&text) {
+                continue;
+            }
+            seen.push(text);
+            // What a registry says comes from a network: it names no files of this machine.
+            let made = if text.starts_with("file:") {
+                let why = "a rule in a file is the host's to set, not a registry's";
+                Err(Error::new(Status::E_UNSUPPORTED, why).subject("router"))
+            } else {
+                self.0.static_rule(text)
+            };
+            match made {
+                Ok(rule) => rules.extend(rule),
                 Err(error) => refusals.push(Refusal { key: Arc::clone(text), error }),
             }
         }
-        if let Err(error) = self.0.set_rule_urls(usable) {
+        if let Err(error) = self.0.replace_static(rules) {
             refusals.push(Refusal { key: "routers".into(), error });
         }
     }

@@ -5,6 +5,7 @@ pub mod host;
 pub mod routes;
 pub mod routing;
 mod shutdown;
+mod static_rules;
 
 use crate::error::{Result, Status};
 use crate::net::Settings;

@@ -2,10 +2,11 @@
 
 use super::Engine;
 use super::routes::listen::{Notice, NoticeKind};
+use super::static_rules::{Files, StaticRule, Watching};
 use crate::chain::chain::{Chain, ChainOptions, RouterStatus};
 use crate::chain::pick::CallStats;
 use crate::chain::picking::PickOptions;
-use crate::chain::router::{Router, RouterSlot, SlotBody};
+use crate::chain::router::{Router, RouterSlot, SlotBody, Trouble};
 use crate::chain::store::RuleStore;
 use crate::chain::url::Url;
 use crate::error::{Error, Result, Status};
@@ -25,6 +26,7 @@ pub struct Routing {
     stats: Arc<CallStats>,
     pub(super) owners: Arc<Owners>,
     named: Mutex<Vec<Named>>,
+    files: Files,
     /// Threads of script rules; none until a script runs.
     #[cfg(feature = "script")]
     scripts: crate::script::Pool,
@@ -40,15 +42,35 @@ struct Named {
 
 impl Routing {
     pub(super) fn new(dialect: Dialect) -> Routing {
+        #[cfg(feature = "script")]
+        let scripts = crate::script::Pool::default();
+        #[cfg(feature = "script")]
+        let languages = routers::languages_with(crate::rules::script::ScriptLanguage {
+            pool: scripts.clone(),
+            ..Default::default()
+        });
+        #[cfg(not(feature = "script"))]
+        let languages = routers::languages();
         Routing {
             dialect,
-            rules: RuleStore::new(routers::languages(), dialect as u8),
+            rules: RuleStore::new(languages, dialect as u8),
             stats: CallStats::new(),
             owners: Arc::default(),
             named: Mutex::default(),
+            files: Files::default(),
             #[cfg(feature = "script")]
-            scripts: crate::script::Pool::default(),
+            scripts,
         }
+    }
+
+    pub(super) fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// The threads scripts of this engine run on.
+    #[cfg(feature = "script")]
+    pub(super) fn scripts(&self) -> crate::script::Pool {
+        self.scripts.clone()
     }
 
     /// Whose reading of rules is wanted where a chain does not say.
@@ -119,6 +141,8 @@ pub struct ChainWish {
 
 /// A chain and the routers it was given, so that more can be added.
 pub struct RoutingChain {
+    own: Weak<RoutingChain>,
+    engine: Weak<Engine>,
     chain: Chain,
     dialect: Dialect,
     slots: Mutex<Slots>,
@@ -126,9 +150,10 @@ pub struct RoutingChain {
 }
 
 #[derive(Default)]
-struct Slots {
+pub(super) struct Slots {
     built_in: Vec<RouterSlot>,
-    from_urls: Vec<RouterSlot>,
+    pub(super) from_urls: Vec<StaticRule>,
+    pub(super) watching: Option<Watching>,
     added: Vec<RouterSlot>,
 }
 
@@ -143,8 +168,19 @@ impl Engine {
         });
     }
 
+    /// Has listeners told when a script fails while it routes.
+    #[cfg(feature = "script")]
+    pub(super) fn script_observer(&self) -> crate::rules::script::Observer {
+        let engine = self.own.clone();
+        Arc::new(move |subject, error| {
+            if let Some(engine) = engine.upgrade() {
+                engine.announce(NoticeKind::RuleFailed, subject, Some(error.clone()));
+            }
+        })
+    }
+
     /// Tells listeners through the queue; a notice about the same subject that still waits there is replaced.
-    fn announce(&self, kind: NoticeKind, subject: &Arc<str>, error: Option<Error>) {
+    pub(super) fn announce(&self, kind: NoticeKind, subject: &Arc<str>, error: Option<Error>) {
         if !self.listeners().wants(kind) {
             return;
         }
@@ -163,17 +199,17 @@ impl Engine {
     ///
     /// # Errors
     /// `E_SHUTDOWN`; an unusable static rule in the consumer URL.
-    pub fn chain(&self, consumer: Url, wish: &ChainWish) -> Result<RoutingChain> {
+    pub fn chain(&self, consumer: Url, wish: &ChainWish) -> Result<Arc<RoutingChain>> {
         self.check_open()?;
         let routing = self.routing();
         let dialect = wish.dialect.unwrap_or(routing.dialect);
         let mut built_in = routers::built_in(dialect, &consumer)?;
         // Routers that are no programs; idle, and left out of the way, until one of their rules is in force.
-        built_in.extend(MeshRouter::slot(Arc::clone(&routing.rules), dialect));
+        built_in.extend(MeshRouter::slot(dialect));
         #[cfg(feature = "script")]
         {
-            let pool = routing.scripts.clone();
-            built_in.extend(crate::rules::script::slot(Arc::clone(&routing.rules), dialect, pool, None));
+            let observer = Some(self.script_observer());
+            built_in.extend(crate::rules::script::slot(dialect, routing.scripts(), observer));
         }
         built_in.extend(routing.named());
         let table = dialect.table();
@@ -195,7 +231,8 @@ impl Engine {
             }
         });
         let slots = Mutex::new(Slots { built_in, ..Slots::default() });
-        Ok(RoutingChain { chain, dialect, slots, owners: Arc::clone(&routing.owners) })
+        let (engine, owners) = (self.own.clone(), Arc::clone(&routing.owners));
+        Ok(Arc::new_cyclic(|own| RoutingChain { own: own.clone(), engine, chain, dialect, slots, owners }))
     }
 }
 
@@ -209,6 +246,16 @@ impl RoutingChain {
     /// Its dialect.
     pub fn dialect(&self) -> Dialect {
         self.dialect
+    }
+
+    pub(super) fn own(&self) -> Weak<RoutingChain> {
+        self.own.clone()
+    }
+
+    /// # Errors
+    /// `E_SHUTDOWN` when it is gone.
+    pub(super) fn engine(&self) -> Result<Arc<Engine>> {
+        self.engine.upgrade().ok_or_else(|| Status::E_SHUTDOWN.into())
     }
 
     /// Adds a router; takes effect before this returns.
@@ -226,35 +273,45 @@ impl RoutingChain {
         Ok(())
     }
 
-    /// Replaces the static rules from `route://` and `condition://` URLs. An `empty://` URL among them is skipped, so
-    /// one that stands alone takes all away. Nothing changes when one of the others is unusable.
+    /// Replaces the static rules from URLs (`condition://`, `script://`, `file://`, `route://`). An `empty://` URL
+    /// among them is skipped, so one that stands alone takes all away. Nothing changes when one of the others is
+    /// unusable. Files are read here, and again whenever they change.
     ///
     /// # Errors
     /// The first unusable URL, named by its index.
     pub fn set_rule_urls<'u>(&self, urls: impl IntoIterator<Item = &'u str>) -> Result<()> {
-        let mut from_urls = Vec::new();
+        let mut rules = Vec::new();
         for (index, text) in urls.into_iter().enumerate() {
-            let router = Url::parse(text).and_then(|url| {
-                if url.protocol() == "empty" {
-                    return Ok(None);
-                }
-                routers::static_router(&url, self.chain.consumer(), self.dialect).map(Some)
-            });
             let named = |cause: Error| {
                 let message = format!("URL {index} is no usable rule: {}", cause.message());
-                Error::new(cause.status(), message).subject(format!("urls[{index}]")).cause(cause)
+                let error = Error::new(cause.status(), message).subject(format!("urls[{index}]"));
+                match cause.position() {
+                    Some(at) => error.at(at).cause(cause),
+                    None => error.cause(cause),
+                }
             };
-            from_urls.extend(router.map_err(named)?);
+            rules.extend(self.static_rule(text).map_err(named)?);
         }
+        self.replace_static(rules)
+    }
+
+    /// Looks at the routers.
+    pub(super) fn with_slots<R>(&self, look: impl FnOnce(&mut Slots) -> R) -> R {
+        look(&mut self.slots.lock())
+    }
+
+    /// Changes the routers and makes a world of it.
+    pub(super) fn change<R>(&self, change: impl FnOnce(&mut Slots) -> R) -> R {
         let mut slots = self.slots.lock();
-        slots.from_urls = from_urls;
+        let result = change(&mut slots);
         self.install(&slots);
-        Ok(())
+        result
     }
 
     fn install(&self, slots: &Slots) {
+        let from_urls = slots.from_urls.iter().map(|rule| &rule.slot);
         let all: Vec<RouterSlot> =
-            slots.built_in.iter().chain(&slots.from_urls).chain(&slots.added).cloned().collect();
+            slots.built_in.iter().chain(from_urls).chain(&slots.added).cloned().collect();
         self.chain.set_routers(&all);
     }
 }
@@ -269,6 +326,7 @@ impl RoutingChain {
             "generation": self.chain.generation(),
             "invokers": self.chain.invokers().len(),
             "routers": routers,
+            "static": self.static_json(),
         })
         .to_string()
     }
@@ -285,17 +343,31 @@ fn router_json(router: &RouterStatus) -> Value {
         object.insert("revision".into(), json!(router.revision));
         object.insert("version".into(), json!(router.version));
     }
-    if let (Some(error), Some(object)) = (&router.error, value.as_object_mut()) {
-        let place = error.position();
-        object.insert(
-            "error".into(),
-            json!({
-                "status": error.status().name(),
-                "message": error.message(),
-                "line": place.map(|at| at.line),
-                "column": place.map(|at| at.column),
-            }),
-        );
-    }
+    add_errors(&mut value, router.error.as_ref(), router.trouble.as_ref());
     value
+}
+
+/// Why a rule's present text is not in force, and what went wrong while it routed.
+pub(super) fn add_errors(value: &mut Value, error: Option<&Error>, trouble: Option<&Trouble>) {
+    let Some(object) = value.as_object_mut() else { return };
+    if let Some(error) = error {
+        object.insert("error".into(), error_json(error));
+    }
+    if let Some(Trouble { error, count }) = trouble {
+        let mut last = error_json(error);
+        if let Some(last) = last.as_object_mut() {
+            last.insert("count".into(), json!(count));
+        }
+        object.insert("failed".into(), last);
+    }
+}
+
+fn error_json(error: &Error) -> Value {
+    let place = error.position();
+    json!({
+        "status": error.status().name(),
+        "message": error.message(),
+        "line": place.map(|at| at.line),
+        "column": place.map(|at| at.column),
+    })
 }

@@ -329,7 +329,7 @@ pub unsafe extern "C" fn byway_chain_new(
         let named =
             |error: Error| if error.about().is_empty() { error.subject("consumer_url") } else { error };
         let consumer = Url::parse(url).map_err(named)?;
-        let routing = Arc::new(engine.chain(consumer, &chain_wish(&options)?)?);
+        let routing = engine.chain(consumer, &chain_wish(&options)?)?;
         let binding = Mutex::new(None);
         *out = handle::hand_out(ChainHandle { binding, engine: Arc::clone(engine), routing });
         Ok(Status::OK)
@@ -436,9 +436,11 @@ pub unsafe extern "C" fn byway_chain_add_router(
     })
 }
 
-/// Replaces the chain's static rules by those in `count` URLs: `condition://...?rule=...` or `route://...` with
-/// `router=condition`, as a registry notifies them. An `empty://` URL is skipped, so `count` 0 or an `empty://` alone
-/// takes all away.
+/// Replaces the chain's static rules by those in `count` URLs, as a registry notifies them: `condition://...?rule=...`,
+/// `script://...?type=javascript&rule=...`, `route://...` with `router=condition` or `script`, `file:///path/name.js`
+/// (or with `router=condition`), whose file is read here, watched, and read again whenever it changes. `rule` is
+/// percent-encoded; `priority` says where the router stands, `pure=true` that a script's answers may be kept. An
+/// `empty://` URL is skipped, so `count` 0 or an `empty://` alone takes all away.
 ///
 /// Errors: the first unusable URL, named by its index; nothing changes then.
 #[unsafe(no_mangle)]

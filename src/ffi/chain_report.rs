@@ -51,9 +51,11 @@ pub unsafe extern "C" fn byway_chain_explain(
     })
 }
 
-/// What a rule text would change for `count` calls, if it were set for `key`: as JSON, per call how many providers
-/// before and after, and the tags that come and go. `text` NULL with `text_len` 0 means: without the rule. Nothing is
-/// set.
+/// What a rule text would change for `count` calls, if it were set for `key`. `format`: `BYWAY_FORMAT_JSON` gives a list
+/// of `{"call", "before", "after", "added", "removed", "emptied_before", "emptied_after", "failed"}`, per call how many
+/// providers before and after, the tags that come and go, the router that leaves nobody, and how a script fails, which
+/// then changes nothing; `BYWAY_FORMAT_TEXT` a line for each call that would change. `text` NULL with `text_len` 0
+/// means: without the rule. Nothing is set, and no event or counter tells of it.
 ///
 /// Ownership: the caller owns the text.
 /// Errors: `BYWAY_E_NOT_FOUND` when the chain does not want the key; why the text is refused, with line and column;
@@ -67,11 +69,13 @@ pub unsafe extern "C" fn byway_chain_diff(
     text_len: usize,
     invocations: *const *const byway_invocation,
     count: usize,
+    format: i32,
     out: *mut *mut byway_text,
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
+        let as_text = is_text(format)?;
         let key = arguments::text(key, key_len, "key")?;
         let proposed = if text.is_null() && text_len == 0 {
             None
@@ -82,7 +86,11 @@ pub unsafe extern "C" fn byway_chain_diff(
         let reads = read_all(invocations, count)?;
         let calls: Vec<_> = reads.iter().map(|read| read.as_call()).collect();
         let differences = chain.chain().diff(key, proposed, &calls)?;
-        *out = text::hand_out(Difference::list_to_json(&differences));
+        *out = text::hand_out(if as_text {
+            Difference::list_to_text(&differences)
+        } else {
+            Difference::list_to_json(&differences)
+        });
         Ok(Status::OK)
     })
 }

@@ -65,12 +65,15 @@ pub const BYWAY_EVENT_CONNECT_CANCELED: i32 = 7;
 pub const BYWAY_EVENT_ROUTE_POSTPONED: i32 = 8;
 /// The address filter refuses a route; `route`.
 pub const BYWAY_EVENT_ROUTE_FILTERED: i32 = 9;
-/// A rule was set or removed, or its text refused (`error`); `subject` is its key. Comes through the engine's queue, only
+/// A rule was set or removed, or its text refused (`error`); `subject` is its key, for one in a file its URL. Comes through the engine's queue, only
 /// the newest of a key.
 pub const BYWAY_EVENT_RULE: i32 = 32;
 /// A chain wants other rules than before, see `byway_chain_keys`; `subject` is its consumer URL. Comes through the
 /// engine's queue.
 pub const BYWAY_EVENT_CHAIN_KEYS: i32 = 33;
+/// A script rule in force failed while it routed a call, whose list stayed as it was: `error` with line and column of the
+/// script, `subject` is the rule's key or URL. Comes through the engine's queue, only the newest of a rule.
+pub const BYWAY_EVENT_RULE_FAILED: i32 = 34;
 
 /// One event. What does not belong to its kind is empty. Everything is borrowed until the callback returns;
 /// `byway_route_retain` keeps the route.

@@ -11,8 +11,8 @@ use super::invokers::byway_invokers;
 use super::status::byway_status;
 use super::text::{self, byway_text};
 use crate::error::{Error, Status};
-use crate::rules::dialect::{application_rule_key, service_rule_key};
-use crate::rules::{RuleKind, lint, report};
+use crate::rules::dialect::service_rule_key;
+use crate::rules::{RuleKind, TextKind, lint, report};
 use core::ffi::c_char;
 
 /// byway's own reading: Dubbo Java 3.3 for well-formed rules, right where it is plainly wrong.
@@ -30,6 +30,10 @@ pub const BYWAY_RULE_CONDITION: i32 = 0;
 pub const BYWAY_RULE_TAG: i32 = 1;
 /// Affinity of a service or provider application: `.affinity-router`.
 pub const BYWAY_RULE_AFFINITY: i32 = 2;
+/// VirtualService and DestinationRule of a provider application: `.MESHAPPRULE`.
+pub const BYWAY_RULE_MESH: i32 = 3;
+/// A script of a provider application: `.script-router`.
+pub const BYWAY_RULE_SCRIPT: i32 = 4;
 
 /// Sets the text of the rule with this key, whether or not a chain wants it yet. When the call returns, every chain
 /// that wants the key routes by it; routes running meanwhile see the world before or after, never a mixture.
@@ -75,8 +79,8 @@ pub unsafe extern "C" fn byway_engine_remove_rule(
     })
 }
 
-fn kind_of(kind: i32) -> Result<RuleKind, Fail> {
-    RuleKind::from_number(kind).ok_or(Fail::Parameter(Status::E_ENUM, "kind"))
+fn kind_of(kind: i32) -> Result<TextKind, Fail> {
+    TextKind::from_number(kind).ok_or(Fail::Parameter(Status::E_ENUM, "kind"))
 }
 
 /// The key under which a configuration centre holds a rule of this kind (`BYWAY_RULE_*`) for a service:
@@ -84,7 +88,8 @@ fn kind_of(kind: i32) -> Result<RuleKind, Fail> {
 /// no `interface` it is the application's key.
 ///
 /// Ownership: the caller owns the text.
-/// Errors: `BYWAY_E_ENUM`; `BYWAY_E_ARGUMENT` when neither or both are given, or for tag rules of a service.
+/// Errors: `BYWAY_E_ENUM`; `BYWAY_E_ARGUMENT` when neither or both are given, or for tag, mesh and script rules of a
+/// service.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_rule_key(
     dialect: i32,
@@ -109,11 +114,17 @@ pub unsafe extern "C" fn byway_rule_key(
         let group = arguments::text(group, group_len, "group")?;
         let refused = |why: &str| Fail::from(Error::new(Status::E_ARGUMENT, why).subject("interface"));
         let key = match (application.is_empty(), interface.is_empty()) {
-            (false, true) => application_rule_key(kind, application),
-            (true, false) if kind == RuleKind::Tag => {
-                return Err(refused("tag rules belong to an application, not to a service"));
-            }
-            (true, false) => service_rule_key(dialect, kind, interface, version, group),
+            (false, true) => format!("{application}{}", kind.suffix()),
+            (true, false) => match kind {
+                TextKind::Of(kind) if kind != RuleKind::Tag => {
+                    service_rule_key(dialect, kind, interface, version, group)
+                }
+                _ => {
+                    let what = kind.suffix();
+                    let why = format!("rules under {what} belong to an application, not to a service");
+                    return Err(refused(&why));
+                }
+            },
             _ => return Err(refused("give either an interface or an application")),
         };
         *out = text::hand_out(key);
@@ -126,7 +137,9 @@ pub unsafe extern "C" fn byway_rule_key(
 /// `{"refused": bool, "problems": [{"severity": "error" | "warning" | "hint", "line", "column", "offset", "message"}]}`.
 /// Lines and columns count from 1, the offset bytes from 0. `refused` is what `byway_engine_set_rule` would do.
 ///
-/// `providers` may be NULL; with a list, conditions, tags and addresses that none of them fits are named too.
+/// `providers` may be NULL; with a list, conditions, tags, addresses and subsets that none of them fits are named too.
+/// A script is compiled, not run; its syntax errors have their place in the rule's text. A library without the feature
+/// `script` reads the text around it.
 ///
 /// Ownership: the caller owns the text. Any thread.
 /// Errors: `BYWAY_E_ENUM`; a rule with errors is no error here.
@@ -146,7 +159,7 @@ pub unsafe extern "C" fn byway_rule_check(
         let (dialect, kind, as_text) = (dialect_of(dialect, "dialect")?, kind_of(kind)?, is_text(format)?);
         let text = arguments::text(text, text_len, "text")?;
         let providers = handle::optional(providers, "providers")?;
-        let problems = lint::check(kind, dialect, text, providers.map(|list| &*list.0));
+        let problems = kind.check(dialect, text, providers.map(|list| &*list.0));
         *out = text::hand_out(if as_text { report::to_text(&problems) } else { lint::to_json(&problems) });
         Ok(Status::OK)
     })

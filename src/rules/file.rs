@@ -1,10 +1,10 @@
 //! File rules: `file:///dir/route.js?router=script` means a rule whose text is in the file, its type the file's
-//! extension. The content is read again when the file changed.
+//! extension. Whoever has the rule watches the file and puts its new text in ([`FileRule::with_text`]).
 
 use crate::chain::url::Url;
 use crate::error::{Error, Result, Status};
-use std::path::PathBuf;
-use std::time::SystemTime;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 /// A larger file is refused.
 const LIMIT: u64 = 1 << 20;
@@ -20,15 +20,6 @@ pub struct FileRule {
     /// The URL's `runtime`, shown.
     pub runtime: bool,
     text: String,
-    seen: Option<Seen>,
-}
-
-/// What tells that a file changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
-    length: u64,
-    modified: Option<SystemTime>,
-    inode: u64,
 }
 
 impl FileRule {
@@ -40,19 +31,21 @@ impl FileRule {
         if url.protocol() != "file" {
             return Err(Error::new(Status::E_INVALID_URL, "not a file URL").subject("url"));
         }
+        if !url.host().is_empty() {
+            let why = "a file URL names no host: file:///directory/name.js";
+            return Err(Error::new(Status::E_INVALID_URL, why).subject("url"));
+        }
         let path = format!("/{}", url.path());
         let language =
             path.rfind('.').filter(|at| *at > 0).and_then(|at| path.get(at + 1..)).map(str::to_owned);
-        let mut rule = FileRule {
-            path: path.into(),
+        let path = PathBuf::from(path);
+        Ok(FileRule {
             router: url.given("router").unwrap_or("script").to_owned(),
             language,
             runtime: url.given("runtime").is_some_and(|value| value.eq_ignore_ascii_case("true")),
-            text: String::new(),
-            seen: None,
-        };
-        rule.refresh()?;
-        Ok(rule)
+            text: content(&path)?,
+            path,
+        })
     }
 
     /// The text as last read.
@@ -61,42 +54,32 @@ impl FileRule {
     }
 
     /// The file.
-    pub fn path(&self) -> &std::path::Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads the file again if it changed; true when the text is another one. After an error the text stays.
-    /// Blocking: not for the path of a call.
-    ///
-    /// # Errors
-    /// As [`FileRule::read`].
-    pub fn refresh(&mut self) -> Result<bool> {
-        let shown = self.path.display().to_string();
-        let failed = |error: std::io::Error| {
-            Error::new(Status::E_OS, error.to_string()).subject(&*shown).os(error.raw_os_error().unwrap_or(0))
-        };
-        let data = std::fs::metadata(&self.path).map_err(failed)?;
-        let seen = Seen { length: data.len(), modified: data.modified().ok(), inode: inode(&data) };
-        if self.seen == Some(seen) {
-            return Ok(false);
-        }
-        if data.len() > LIMIT {
-            return Err(Error::new(Status::E_LIMIT, "larger than 1 MiB").subject(&*shown));
-        }
-        let bytes = std::fs::read(&self.path).map_err(failed)?;
-        let text =
-            String::from_utf8(bytes).map_err(|_| Error::new(Status::E_UTF8, "not UTF-8").subject(&*shown))?;
-        self.seen = Some(seen);
-        Ok(std::mem::replace(&mut self.text, text) != self.text)
+    /// The same rule after its file has changed.
+    #[must_use]
+    pub fn with_text(&self, text: &str) -> FileRule {
+        FileRule { text: text.to_owned(), ..self.clone() }
     }
 }
 
-#[cfg(unix)]
-fn inode(data: &std::fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(data)
-}
-
-#[cfg(not(unix))]
-fn inode(_: &std::fs::Metadata) -> u64 {
-    0
+fn content(path: &Path) -> Result<String> {
+    let shown = path.display().to_string();
+    let refused = |status, why: &str| Err(Error::new(status, why).subject(&*shown));
+    let failed = |error: std::io::Error| {
+        Error::new(Status::E_OS, error.to_string()).subject(&*shown).os(error.raw_os_error().unwrap_or(0))
+    };
+    // Looked at before it is opened: opening a pipe would wait for its writer.
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return refused(Status::E_ARGUMENT, "not a regular file");
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() as u64 > LIMIT {
+        return refused(Status::E_LIMIT, "larger than 1 MiB");
+    }
+    let text = String::from_utf8(bytes).map_err(|_| Error::new(Status::E_UTF8, "not UTF-8").subject(&*shown))?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }

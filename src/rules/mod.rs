@@ -45,6 +45,7 @@ pub mod tag;
 mod value_test;
 pub mod yaml;
 
+use crate::chain::snapshot::Invokers;
 use crate::error::{Error, Result, Source, Status};
 use affinity::AffinityRule;
 use condition::{ConditionRule, Document, Items};
@@ -86,6 +87,47 @@ impl RuleKind {
     /// The kind of a number from a host.
     pub fn from_number(number: i32) -> Option<RuleKind> {
         RuleKind::ALL.into_iter().find(|&kind| kind as i32 == number)
+    }
+}
+
+/// The kinds of rule texts a host can ask about: the [`RuleKind`]s, and those whose routers are no programs. Numbers
+/// are fixed for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextKind {
+    /// Lowered to programs.
+    Of(RuleKind),
+    /// VirtualService and DestinationRule of a provider application; 3.
+    Mesh,
+    /// A script of a provider application; 4.
+    Script,
+}
+
+impl TextKind {
+    /// The kind of a number from a host.
+    pub fn from_number(number: i32) -> Option<TextKind> {
+        match number {
+            3 => Some(TextKind::Mesh),
+            4 => Some(TextKind::Script),
+            number => RuleKind::from_number(number).map(TextKind::Of),
+        }
+    }
+
+    /// What keys of this kind end with.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            TextKind::Of(kind) => kind.suffix(),
+            TextKind::Mesh => mesh::SUFFIX,
+            TextKind::Script => script::SUFFIX,
+        }
+    }
+
+    /// Every problem of a text, see [`lint::check`].
+    pub fn check(self, dialect: Dialect, text: &str, providers: Option<&Invokers>) -> Vec<Problem> {
+        match self {
+            TextKind::Of(kind) => lint::check(kind, dialect, text, providers),
+            TextKind::Mesh => mesh::lint(text, dialect, providers),
+            TextKind::Script => script::lint(text, dialect),
+        }
     }
 }
 

@@ -11,13 +11,26 @@ use crate::chain::url::Url;
 use crate::error::{Error, Result, Source, Status};
 use std::sync::Arc;
 
-/// The rule languages of this room, for a rule store.
+/// The rule languages of this room, for a rule store. Scripts are compiled on threads of their own.
 pub fn languages() -> Vec<Arc<dyn Language>> {
+    #[cfg(feature = "script")]
+    return languages_with(super::script::ScriptLanguage::default());
+    #[cfg(not(feature = "script"))]
+    without_scripts()
+}
+
+/// The same, with the bounds and threads scripts are to have.
+#[cfg(feature = "script")]
+pub fn languages_with(scripts: super::script::ScriptLanguage) -> Vec<Arc<dyn Language>> {
+    let mut languages = without_scripts();
+    languages.push(Arc::new(scripts));
+    languages
+}
+
+fn without_scripts() -> Vec<Arc<dyn Language>> {
     let mut languages: Vec<Arc<dyn Language>> =
         RuleKind::ALL.into_iter().map(|kind| Arc::new(kind) as Arc<dyn Language>).collect();
     languages.push(Arc::new(super::mesh::MeshLanguage));
-    #[cfg(feature = "script")]
-    languages.push(Arc::new(super::script::ScriptLanguage::default()));
     languages
 }
 
@@ -106,37 +119,114 @@ pub fn place(dialect: Dialect, role: Role) -> Option<(&'static str, i64)> {
     Some((place.name, place.order))
 }
 
-/// A router from a URL: `condition://0.0.0.0/com.foo.Bar?rule=...`, or `route://...` with `router=condition`; also
-/// the consumer URL itself. `rule` is percent-decoded here. `empty://` clears and is no router.
+/// What a URL's router is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StaticKind {
+    /// A condition, in the URL's `rule`.
+    Condition,
+    /// A script, in the URL's `rule`.
+    Script,
+    /// What the URL's `router` names (default: a script), in a file.
+    File,
+}
+
+/// What kind of router a URL means: by its protocol (`condition://`, `script://`, `file://`), or by `router=` where
+/// that is another (`route://...?router=script`).
 ///
 /// # Errors
-/// `E_RULE` with the place in the decoded rule, `E_UNSUPPORTED` for routers of another kind, `E_ARGUMENT` for a URL
-/// that names none.
-pub fn static_router(url: &Url, consumer: &Url, dialect: Dialect) -> Result<RouterSlot> {
-    let of_url = url.protocol();
-    let kind = if of_url == "condition" { of_url } else { url.given("router").unwrap_or_default() };
-    let kind = kind.split(',').map(str::trim).find(|word| !word.starts_with('-') && *word != "default");
-    match kind.filter(|word| !word.is_empty()) {
-        Some("condition") => {}
-        Some(other) => {
-            let message = format!("no static router '{other}'; condition is known");
-            return Err(Error::new(Status::E_UNSUPPORTED, message).subject("router"));
-        }
+/// `E_UNSUPPORTED` for routers of another kind, `E_ARGUMENT` for a URL that names none.
+pub fn static_kind(url: &Url) -> Result<StaticKind> {
+    match url.protocol() {
+        "condition" => return Ok(StaticKind::Condition),
+        "script" => return Ok(StaticKind::Script),
+        "file" => return Ok(StaticKind::File),
+        _ => {}
+    }
+    match named(url) {
+        Some("condition") => Ok(StaticKind::Condition),
+        Some("script") => Ok(StaticKind::Script),
+        Some(other) => Err(unknown(other)),
         None => {
-            let message = format!("a '{of_url}' URL needs router=condition to be a router");
-            return Err(Error::new(Status::E_ARGUMENT, message).subject("router"));
+            let message = format!(
+                "a '{}' URL needs router=condition or router=script to be a router",
+                url.protocol()
+            );
+            Err(Error::new(Status::E_ARGUMENT, message).subject("router"))
         }
     }
-    let rule = match url.parameter("rule") {
-        Some(text) => decode(text)?,
-        None => String::new(),
-    };
-    let read = StaticRule::read(
-        |name| if name == "rule" { Some(rule.as_str()) } else { url.parameter(name) },
-        dialect,
-    )?;
+}
+
+/// The first router that `router=` names.
+fn named(url: &Url) -> Option<&str> {
+    let words = url.given("router").unwrap_or_default().split(',').map(str::trim);
+    words.filter(|word| !word.is_empty()).find(|word| !word.starts_with('-') && *word != "default")
+}
+
+fn unknown(router: &str) -> Error {
+    let message = format!("no static router '{router}'; condition, script and file are known");
+    Error::new(Status::E_UNSUPPORTED, message).subject("router")
+}
+
+/// A condition from a URL: `condition://0.0.0.0/com.foo.Bar?rule=...`, or `route://...` with `router=condition`; also
+/// the consumer URL itself. `rule` is percent-decoded here. `empty://` clears and is no router. Scripts and files,
+/// which need threads, are the engine's.
+///
+/// # Errors
+/// `E_RULE` with the place in the decoded rule; as [`static_kind`].
+pub fn static_router(url: &Url, consumer: &Url, dialect: Dialect) -> Result<RouterSlot> {
+    match static_kind(url)? {
+        StaticKind::Condition => {}
+        StaticKind::Script => return Err(unknown("script")),
+        StaticKind::File => return Err(unknown("file")),
+    }
+    static_condition(url, &rule_of(url)?, consumer, dialect)
+}
+
+/// A condition whose text is `rule`; everything else of it is the URL's.
+///
+/// # Errors
+/// `E_RULE` naming the parameter, for `rule` with the place in it.
+pub fn static_condition(url: &Url, rule: &str, consumer: &Url, dialect: Dialect) -> Result<RouterSlot> {
+    let read =
+        StaticRule::read(|name| if name == "rule" { Some(rule) } else { url.parameter(name) }, dialect)?;
     let program = lower::condition_rule(&read.rule, consumer, dialect);
     Ok(RouterSlot::new("condition", read.order, SlotBody::Program(Arc::new(program))))
+}
+
+/// The decoded `rule` of a URL; empty when it has none.
+///
+/// # Errors
+/// `E_RULE` when it is not percent-encoded.
+pub fn rule_of(url: &Url) -> Result<String> {
+    url.parameter("rule").map_or_else(|| Ok(String::new()), decode)
+}
+
+/// A static router's place by its URL's `priority`.
+///
+/// # Errors
+/// `E_RULE` when it is no whole number.
+pub fn priority_of(url: &Url, dialect: Dialect) -> Result<i64> {
+    match url.parameter("priority").filter(|text| !text.is_empty()) {
+        None => Ok(dialect.table().static_order),
+        Some(text) => text.parse::<i32>().map(i64::from).map_err(|_| {
+            let message = format!("'{text}' is not a whole number");
+            Error::new(Status::E_RULE, message).subject("priority").source(Source::Parser)
+        }),
+    }
+}
+
+/// A URL's switch; false when it is not there.
+///
+/// # Errors
+/// `E_RULE` when it is neither true nor false.
+pub fn flag_of(url: &Url, name: &str) -> Result<bool> {
+    match url.parameter(name).filter(|text| !text.is_empty()) {
+        None => Ok(false),
+        Some(text) => super::header::parse_flag(text).ok_or_else(|| {
+            let message = format!("'{text}' is neither true nor false");
+            Error::new(Status::E_RULE, message).subject(name).source(Source::Parser)
+        }),
+    }
 }
 
 /// Percent-decoding as forms do it: `+` is a space.
@@ -202,6 +292,7 @@ mod tests {
         for (text, status, words) in [
             ("route://0.0.0.0/S?rule=a", Status::E_ARGUMENT, "needs router=condition"),
             ("route://0.0.0.0/S?router=script&rule=a", Status::E_UNSUPPORTED, "no static router 'script'"),
+            ("route://0.0.0.0/S?router=tag&rule=a", Status::E_UNSUPPORTED, "no static router 'tag'"),
             ("condition://0.0.0.0/S", Status::E_RULE, "empty"),
             ("condition://0.0.0.0/S?rule=%zz", Status::E_RULE, "hexadecimal"),
             ("condition://0.0.0.0/S?rule=a%3D%3Db", Status::E_RULE, "may not stand"),

@@ -13,7 +13,7 @@ mod pool;
 mod sandbox;
 
 pub use pool::{Pool, PoolLimits, Script, next_id};
-pub use sandbox::{Sandbox, Trap};
+pub use sandbox::{Sandbox, Trap, position};
 
 /// Re-exported so that the rooms above build their host functions with the same version.
 pub use rquickjs;

@@ -51,9 +51,10 @@ pub struct PoolLimits {
 }
 
 impl Default for PoolLimits {
-    /// 4 threads, 4 stuck ones, 1024 waiting calls.
+    /// A thread for each processor, 4 to 16; 4 stuck ones, 1024 waiting calls.
     fn default() -> Self {
-        PoolLimits { threads: 4, stuck: 4, waiting: 1024 }
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        PoolLimits { threads: processors.clamp(4, 16), stuck: 4, waiting: 1024 }
     }
 }
 

@@ -253,7 +253,8 @@ fn place(stack: &str, name: &str) -> Option<(u32, u32)> {
     })
 }
 
-fn position(source: &str, line: u32, column: u32) -> Position {
+/// A line and column, as the engine counts them, in a script's text.
+pub fn position(source: &str, line: u32, column: u32) -> Position {
     let skip = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
     let start: usize = source.split_inclusive('\n').take(skip).map(str::len).sum();
     let before = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);

@@ -334,16 +334,21 @@ static void explanations(void)
     byway_text_free(text);
     STATUS(byway_chain_explain(chain, call, 2, &text, NULL), BYWAY_E_ENUM, "in no third form");
 
-    NEED(byway_chain_diff(chain, TEXT("HelloService::.condition-router"), NULL, 0, calls, 1, &text, NULL));
+    NEED(byway_chain_diff(chain, TEXT("HelloService::.condition-router"), NULL, 0, calls, 1, BYWAY_FORMAT_JSON, &text, NULL));
     byway_text_str(text, &seen);
     OK(strstr(seen.data, "\"added\":[102,103]") != NULL, "without the rule two would come: %s", seen.data);
     byway_text_free(text);
-    STATUS(byway_chain_diff(chain, TEXT("HelloService::.condition-router"), TEXT("conditions: [=>=>]"), calls, 1, &text,
-                            &err),
+    NEED(byway_chain_diff(chain, TEXT("HelloService::.condition-router"), NULL, 0, calls, 1, BYWAY_FORMAT_TEXT, &text, NULL));
+    byway_text_str(text, &seen);
+    OK(strcmp(seen.data, "call 0: 1 -> 3; 2 come: 102, 103\n0 of 1 calls stay as they are\n") == 0, "also as text: %s",
+       seen.data);
+    byway_text_free(text);
+    STATUS(byway_chain_diff(chain, TEXT("HelloService::.condition-router"), TEXT("conditions: [=>=>]"), calls, 1,
+                            BYWAY_FORMAT_JSON, &text, &err),
            BYWAY_E_RULE, "a broken proposal");
     OK(byway_error_line(err) == 1 && text == NULL, "is refused with its place");
     byway_error_free(err);
-    STATUS(byway_chain_diff(chain, TEXT("Other::.condition-router"), TEXT(rule), calls, 1, &text, NULL),
+    STATUS(byway_chain_diff(chain, TEXT("Other::.condition-router"), TEXT(rule), calls, 1, BYWAY_FORMAT_JSON, &text, NULL),
            BYWAY_E_NOT_FOUND, "a key the chain does not want");
     ROUTED(chain, call, "101", "nothing was set");
 

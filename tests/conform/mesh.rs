@@ -217,11 +217,12 @@ impl Prepared {
             let asked = Asked { call, label: &label, tracing: &none };
             let routed = self.compiled.route(&self.service, &asked, &usable, draw, self.dialect);
             let routed = routed.map_err(|fault| fault.0.to_owned())?;
+            let message = routed.message();
             let rows = match routed.rows {
                 Some(rows) => rows.into_iter().map(|row| row as usize).collect(),
                 None => (0..self.ids.len()).filter(|row| usable(*row)).collect::<Vec<_>>(),
             };
-            Ok((rows.into_iter().map(|row| self.ids[row].clone()).collect(), routed.message))
+            Ok((rows.into_iter().map(|row| self.ids[row].clone()).collect(), message))
         })
     }
 }
@@ -544,7 +545,7 @@ pub(crate) fn bug_lint(case: &Value) -> Outcome {
         json!({"kind": "DestinationRule", "metadata": {"name": "x"}, "spec": {"subsets": subsets}}),
         json!({"kind": "VirtualService", "metadata": {"name": "x"}, "spec": {"dubbo": [{"routedetail": [{"route": routes}]}]}}),
     );
-    let problems = byway::rules::mesh::lint(&text, Dialect::Byway);
+    let problems = byway::rules::mesh::lint(&text, Dialect::Byway, None);
     let got: Vec<_> = problems
         .iter()
         .filter_map(|problem| {

@@ -45,7 +45,7 @@ fn engine(dialect: Dialect) -> Arc<Engine> {
 
 fn chain(engine: &Engine, consumer: &str) -> Arc<RoutingChain> {
     let consumer = Url::parse(consumer).expect("a consumer URL");
-    Arc::new(engine.chain(consumer, &ChainWish::default()).expect("a chain"))
+    engine.chain(consumer, &ChainWish::default()).expect("a chain")
 }
 
 fn urls(list: &Value) -> Vec<&str> {

@@ -37,7 +37,7 @@ pub fn engine() -> Arc<Engine> {
 
 pub fn chain(engine: &Engine) -> Arc<RoutingChain> {
     let consumer = byway::chain::url::Url::parse(CONSUMER).unwrap();
-    Arc::new(engine.chain(consumer, &ChainWish::default()).unwrap())
+    engine.chain(consumer, &ChainWish::default()).unwrap()
 }
 
 #[derive(Default)]

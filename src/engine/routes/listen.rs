@@ -21,9 +21,9 @@ pub trait Listener: Send + Sync {
 pub struct Notice {
     /// What has changed.
     pub kind: NoticeKind,
-    /// The rule's key, or the chain's consumer URL.
+    /// The rule's key or URL, or the chain's consumer URL.
     pub subject: Arc<str>,
-    /// Why a rule text was refused.
+    /// Why a rule text was refused, or what failed.
     pub error: Option<Error>,
 }
 
@@ -35,6 +35,8 @@ pub enum NoticeKind {
     Rule = 32,
     /// A chain wants other rules than before.
     ChainKeys = 33,
+    /// A rule in force failed while it routed a call, whose list stayed as it was.
+    RuleFailed = 34,
 }
 
 impl NoticeKind {

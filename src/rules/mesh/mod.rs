@@ -21,6 +21,7 @@ use super::report::Report;
 use super::string_match::StringMatch;
 use super::yaml::{self, Meaning, Node, Value};
 use crate::chain::program;
+use crate::chain::snapshot::Invokers;
 use crate::error::{Error, Result};
 use matchers::RequestMatch;
 use std::any::Any;
@@ -408,17 +409,34 @@ fn destination(node: &Node, dialect: Dialect, report: &mut Report<'_>) -> Option
     })
 }
 
-/// Every problem of a text, in text order.
-pub fn lint(text: &str, dialect: Dialect) -> Vec<super::report::Problem> {
+/// Every problem of a text, in text order. With a provider list also subsets that none of them is in; providers of
+/// other applications in the list count too.
+pub fn lint(text: &str, dialect: Dialect, providers: Option<&Invokers>) -> Vec<super::report::Problem> {
     let mut report = Report::new(text);
     let rules = MeshRules::read(text, dialect, &mut report);
-    if let Some(rules) = rules
-        && !rules.is_complete()
-        && !rules.groups.is_empty()
-    {
+    let Some(rules) = rules else { return report.into_problems() };
+    if !rules.is_complete() && !rules.groups.is_empty() {
         report.warning(0, "an application is routed only by a VirtualService and a DestinationRule together");
     }
+    if let Some(providers) = providers.filter(|list| !list.is_empty()) {
+        for subset in rules.destinations.iter().flat_map(|rule| &rule.subsets) {
+            if !(0..providers.len()).any(|row| subset.holds(providers, row)) {
+                let message = format!("no present provider is in subset '{}'", subset.name);
+                report.warning(subset.offset, message);
+            }
+        }
+    }
     report.into_problems()
+}
+
+impl Subset {
+    /// Whether a provider has all the labels.
+    pub(crate) fn holds(&self, invokers: &Invokers, row: usize) -> bool {
+        self.labels.iter().all(|(name, value)| {
+            let column = program::Column::parameter(name.as_str());
+            invokers.column(row, &column).as_deref() == Some(value)
+        })
+    }
 }
 
 /// The language of mesh rules for a store of rules.

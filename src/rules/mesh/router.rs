@@ -1,21 +1,17 @@
-//! The mesh router of a chain: the rules of every application its providers belong to, kept with the list they
-//! were put together for.
+//! The mesh router of a chain: the rules of every application its providers belong to, put together with the list
+//! when either changes.
 
 use super::matchers::Asked;
 use super::route::Compiled;
 use super::{MeshRules, SUFFIX};
 use crate::chain::program::Column;
-use crate::chain::router::{Request, Router, RouterSlot, SlotBody, Verdict};
+use crate::chain::router::{ActiveRule, Request, Router, RouterSlot, RuleRouter, SlotBody, Verdict};
 use crate::chain::snapshot::Invokers;
-use crate::chain::store::{RuleStore, Subscriber};
-use crate::chain::url::Url;
 use crate::error::{Error, Result, Source, Status};
 use crate::rules::dialect::{Dialect, Role};
 use crate::rules::routers;
-use arc_swap::ArcSwapOption;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What happens to a call that no route matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -30,22 +26,12 @@ pub enum Unmatched {
 /// Values of tracing contexts by key, one per provider of them.
 pub type Tracing = Arc<dyn Fn(&str) -> Vec<Option<String>> + Send + Sync>;
 
-/// The router.
+/// Makes the mesh routers of a chain's worlds.
+#[derive(Clone)]
 pub struct MeshRouter {
-    store: Arc<RuleStore>,
     dialect: Dialect,
     unmatched: Unmatched,
     tracing: Option<Tracing>,
-    /// Counts changes of mesh rules.
-    revision: AtomicU64,
-    compiled: ArcSwapOption<Kept>,
-}
-
-/// Rules and list put together, and what they were.
-struct Kept {
-    revision: u64,
-    invokers: u64,
-    compiled: Compiled,
 }
 
 impl fmt::Debug for MeshRouter {
@@ -55,60 +41,20 @@ impl fmt::Debug for MeshRouter {
 }
 
 impl MeshRouter {
-    /// A router over the mesh rules of a store; it follows their changes.
-    pub fn new(
-        store: Arc<RuleStore>,
-        dialect: Dialect,
-        unmatched: Unmatched,
-        tracing: Option<Tracing>,
-    ) -> Arc<Self> {
-        let router = Arc::new(MeshRouter {
-            store: store.clone(),
-            dialect,
-            unmatched,
-            tracing,
-            revision: AtomicU64::new(0),
-            compiled: ArcSwapOption::empty(),
-        });
-        let weak = Arc::downgrade(&router);
-        store.subscribe(weak);
-        router
+    /// For chains of a dialect.
+    pub fn new(dialect: Dialect, unmatched: Unmatched, tracing: Option<Tracing>) -> MeshRouter {
+        MeshRouter { dialect, unmatched, tracing }
     }
 
     /// The router's place in a chain; `None` in dialects without mesh rules.
-    pub fn slot(store: Arc<RuleStore>, dialect: Dialect) -> Option<RouterSlot> {
+    pub fn slot(dialect: Dialect) -> Option<RouterSlot> {
         let (name, order) = routers::place(dialect, Role::Mesh)?;
-        let router = MeshRouter::new(store, dialect, Unmatched::Pass, None);
-        Some(RouterSlot::new(name, order, SlotBody::Foreign(router)))
-    }
-
-    fn compiled(&self, invokers: &Invokers) -> Arc<Kept> {
-        let revision = self.revision.load(Ordering::Acquire);
-        let known = self.compiled.load_full();
-        if let Some(kept) = known.filter(|kept| kept.revision == revision && kept.invokers == invokers.id()) {
-            return kept;
-        }
-        let rules = |application: &str| {
-            let (rule, _) = self.store.active(&format!("{application}{SUFFIX}"), self.dialect as u8)?;
-            let rules = rule.as_any()?.downcast_ref::<MeshRules>()?;
-            rules.is_complete().then(|| Arc::new(rules.clone()))
-        };
-        let kept =
-            Arc::new(Kept { revision, invokers: invokers.id(), compiled: Compiled::new(invokers, rules) });
-        self.compiled.store(Some(kept.clone()));
-        kept
+        let router = MeshRouter::new(dialect, Unmatched::Pass, None);
+        Some(RouterSlot::new(name, order, SlotBody::Rules(Arc::new(router))))
     }
 }
 
-impl Subscriber for MeshRouter {
-    fn rule_changed(&self, key: &str) {
-        if key.ends_with(SUFFIX) {
-            self.revision.fetch_add(1, Ordering::AcqRel);
-        }
-    }
-}
-
-impl Router for MeshRouter {
+impl RuleRouter for MeshRouter {
     fn keys(&self, invokers: &Invokers) -> Vec<Arc<str>> {
         let mut names: Vec<String> = Vec::new();
         for row in 0..invokers.len() {
@@ -120,22 +66,31 @@ impl Router for MeshRouter {
         names.into_iter().map(|name| format!("{name}{SUFFIX}").into()).collect()
     }
 
-    fn is_idle(&self, invokers: &Invokers) -> bool {
-        let in_force = |key: &Arc<str>| {
-            self.store.active(key, self.dialect as u8).is_some_and(|(rule, _)| rule.in_force())
+    fn bind(&self, invokers: &Arc<Invokers>, rules: &[ActiveRule], _: bool) -> Option<Arc<dyn Router>> {
+        let of = |application: &str| {
+            let one = rules.iter().find(|one| one.key.strip_suffix(SUFFIX) == Some(application))?;
+            one.rule.as_any()?.downcast_ref::<MeshRules>().cloned().map(Arc::new)
         };
-        !self.keys(invokers).iter().any(in_force)
-    }
-
-    fn route(&self, request: &mut Request<'_>) -> Result<Verdict> {
-        let kept = self.compiled(request.invokers);
-        if kept.compiled.is_empty() {
-            return Ok(Verdict::Pass);
+        let compiled = Compiled::new(invokers, of);
+        if compiled.is_empty() {
+            return None;
         }
-        let consumer: &Url = request.consumer;
+        Some(Arc::new(BoundMesh { compiled, of: self.clone() }))
+    }
+}
+
+/// The router of one world.
+struct BoundMesh {
+    compiled: Compiled,
+    of: MeshRouter,
+}
+
+impl Router for BoundMesh {
+    fn route(&self, request: &mut Request<'_>) -> Result<Verdict> {
+        let consumer = request.consumer;
         let label = |name: &str| consumer.parameter(name).map(str::to_owned);
         let none = |_: &str| Vec::new();
-        let tracing: &dyn Fn(&str) -> Vec<Option<String>> = match &self.tracing {
+        let tracing: &dyn Fn(&str) -> Vec<Option<String>> = match &self.of.tracing {
             Some(tracing) => &**tracing,
             None => &none,
         };
@@ -143,11 +98,15 @@ impl Router for MeshRouter {
         let rows = request.rows;
         let usable = |row: usize| rows.contains(row);
         let routed =
-            kept.compiled.route(consumer.interface(), &asked, &usable, request.draw, self.dialect).map_err(
+            self.compiled.route(consumer.interface(), &asked, &usable, request.draw, self.of.dialect).map_err(
                 |fault| Error::new(Status::E_RULE, fault.0).subject("mesh").source(Source::Parser),
             )?;
         if request.explaining {
-            request.message = Some(routed.message);
+            let mut sentences = routed.sentences();
+            if routed.rows.is_none() {
+                sentences.push("nobody was found by these rules, so all stay".to_owned());
+            }
+            request.message = Some(sentences.join("; "));
         }
         match routed.rows {
             Some(rows) => {
@@ -156,7 +115,7 @@ impl Router for MeshRouter {
                 }
                 Ok(Verdict::Kept)
             }
-            None if self.unmatched == Unmatched::Nobody => Ok(Verdict::Kept),
+            None if self.of.unmatched == Unmatched::Nobody => Ok(Verdict::Kept),
             None => Ok(Verdict::Pass),
         }
     }

@@ -1,5 +1,6 @@
 //! A routing script in the sandbox: compiled once per thread, run once per call.
 
+use super::kept::Reads;
 use super::split;
 use crate::chain::invocation::Invocation;
 use crate::chain::program::Column;
@@ -11,7 +12,7 @@ use crate::script::rquickjs::function::Func;
 use crate::script::rquickjs::{
     Ctx, Function, Object, Persistent, Result as JsResult, String as JsString, Value,
 };
-use crate::script::{Limits, Pool, Sandbox, Script, Trap, Zone, next_id};
+use crate::script::{Limits, Pool, Sandbox, Script, Trap, Zone, next_id, position};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,6 +36,8 @@ pub struct Call {
     rows: Vec<u32>,
     /// Rows that are not available; normally none.
     unavailable: Vec<u32>,
+    /// What is looked at is noted, see [`Reads`].
+    noted: bool,
     method: String,
     types: Vec<String>,
     arguments: Vec<Option<String>>,
@@ -50,6 +53,7 @@ impl Call {
             consumer: Some(consumer),
             rows,
             unavailable: Vec::new(),
+            noted: false,
             method: text(call.effective_method()),
             types: call.types.iter().map(|name| text(name)).collect(),
             arguments: call.arguments.iter().map(|value| value.map(text)).collect(),
@@ -61,6 +65,13 @@ impl Call {
     #[must_use]
     pub fn unavailable(mut self, rows: Vec<u32>) -> Call {
         self.unavailable = rows;
+        self
+    }
+
+    /// Has noted what the script looks at.
+    #[must_use]
+    pub(super) fn noted(mut self) -> Call {
+        self.noted = true;
         self
     }
 
@@ -98,11 +109,31 @@ impl Call {
     }
 }
 
+/// What a script kept, and what it looked at of the call if that was asked for ([`Call::noted`]).
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// Ascending, without repetitions.
+    pub(super) rows: Vec<u32>,
+    pub(super) reads: Reads,
+}
+
 /// What host functions share with one run.
 #[derive(Default)]
 struct Run {
     call: RefCell<Call>,
     kept: RefCell<Vec<u32>>,
+    reads: RefCell<Reads>,
+}
+
+impl Run {
+    /// The call, about to be looked at.
+    fn read(&self, note: impl FnOnce(&mut Reads)) -> std::cell::Ref<'_, Call> {
+        let call = self.call.borrow();
+        if call.noted {
+            note(&mut self.reads.borrow_mut());
+        }
+        call
+    }
 }
 
 /// A compiled script.
@@ -120,14 +151,35 @@ impl std::fmt::Debug for Loaded {
     }
 }
 
-/// Checks a script's text without running it: a syntax error with its line and column.
-pub(super) fn check(source: &str) -> Result<()> {
-    let program = Program::new(source.to_owned(), Limits::default())?;
-    let sandbox = Sandbox::new(NAME, program.limits, &Clock::system(), Zone::Fixed(0))?;
-    sandbox.begin();
-    // Inside a function that is never called nothing runs.
-    let wrapped = format!("(function (invokers, invocation, context) {{{source}\n}})");
-    sandbox.load(&wrapped, |_, _| Ok(())).map_err(|(_, error)| error)
+/// A text to be compiled and not run.
+struct Check {
+    id: u64,
+    source: String,
+    limits: Limits,
+}
+
+impl Script for Check {
+    type Instance = ();
+    type Input = ();
+    type Output = Result<()>;
+
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn run(&self, _: &mut Option<()>, (): ()) -> Result<()> {
+        let sandbox = Sandbox::new(NAME, self.limits, &Clock::system(), Zone::Fixed(0))?;
+        sandbox.begin();
+        // Inside a function that is never called nothing runs.
+        let wrapped = format!("(function (invokers, invocation, context) {{\n{}\n}})", self.source);
+        sandbox.load(&wrapped, |_, _| Ok(())).map_err(|(_, error)| match error.position() {
+            Some(at) => {
+                let line = at.line.saturating_sub(1).max(1);
+                error.clone().at(position(&self.source, line, at.column))
+            }
+            None => error,
+        })
+    }
 }
 
 impl Program {
@@ -143,11 +195,26 @@ impl Program {
         Ok(Program { id: next_id(), source, limits })
     }
 
+    /// Compiles a text on a pool without running it.
+    ///
+    /// # Errors
+    /// `E_SCRIPT` with line and column of the text; as [`Program::new`] and [`Pool::call`].
+    pub fn check(source: &str, limits: Limits, pool: &Pool) -> Result<()> {
+        let Program { id, source, limits } = Program::new(source.to_owned(), limits)?;
+        let wait = limits.time.saturating_mul(2);
+        pool.call(&Arc::new(Check { id, source, limits }), (), wait)?
+    }
+
     /// Runs the script on a pool: the rows that stay, ascending and without repetitions.
     ///
     /// `E_SCRIPT` when it throws, does not parse or answers with something else than a list, with line and column
     /// where there is one; `E_TIMEOUT`, `E_LIMIT` when it uses up its time or memory.
     pub fn route(self: &Arc<Self>, pool: &Pool, call: Call) -> Result<Vec<u32>> {
+        self.answer(pool, call).map(|answer| answer.rows)
+    }
+
+    /// [`Program::route`], with what the script looked at.
+    pub(super) fn answer(self: &Arc<Self>, pool: &Pool, call: Call) -> Result<Answer> {
         pool.call(self, call, self.limits.time.saturating_mul(2))?
     }
 
@@ -182,13 +249,13 @@ impl Program {
 impl Script for Program {
     type Instance = Loaded;
     type Input = Call;
-    type Output = Result<Vec<u32>>;
+    type Output = Result<Answer>;
 
     fn id(&self) -> u64 {
         self.id
     }
 
-    fn run(&self, instance: &mut Option<Loaded>, call: Call) -> Result<Vec<u32>> {
+    fn run(&self, instance: &mut Option<Loaded>, call: Call) -> Result<Answer> {
         let loaded = match instance.take() {
             Some(loaded) => {
                 loaded.sandbox.begin();
@@ -202,6 +269,7 @@ impl Script for Program {
         let rows = call.rows.clone();
         *loaded.shared.call.borrow_mut() = call;
         loaded.shared.kept.borrow_mut().clear();
+        *loaded.shared.reads.borrow_mut() = Reads::default();
         let answer: Result<String, (Trap, Error)> = match &loaded.run_function {
             Some(function) => loaded.sandbox.enter(&self.source, |ctx| {
                 let host = loaded.host.clone().restore(ctx)?;
@@ -222,7 +290,8 @@ impl Script for Program {
             }
         };
         *loaded.shared.call.borrow_mut() = Call::default();
-        let mut kept = loaded.shared.kept.borrow().clone();
+        let mut kept = loaded.shared.kept.take();
+        let reads = loaded.shared.reads.take();
         let answer = match answer {
             Ok(answer) => answer,
             Err((trap, error)) => {
@@ -239,7 +308,7 @@ impl Script for Program {
         }
         kept.sort_unstable();
         kept.dedup();
-        Ok(kept)
+        Ok(Answer { rows: kept, reads })
     }
 }
 
@@ -279,25 +348,25 @@ fn natives<'js>(ctx: &Ctx<'js>, shared: &Rc<Run>) -> JsResult<Object<'js>> {
     let available = move |row: u32| !run.call.borrow().unavailable.contains(&row);
     native.set("available", Func::from(available))?;
     let run = shared.clone();
-    native.set("method", Func::from(move || run.call.borrow().method.clone()))?;
+    native.set("method", Func::from(move || run.read(|reads| reads.method = true).method.clone()))?;
     let run = shared.clone();
-    native.set("types", Func::from(move || run.call.borrow().types.clone()))?;
+    native.set("types", Func::from(move || run.read(|reads| reads.types = true).types.clone()))?;
     let run = shared.clone();
     let arguments = move |ctx: Ctx<'js>| {
-        let list = run.call.borrow().arguments.clone();
+        let list = run.read(|reads| reads.arguments = true).arguments.clone();
         list.into_iter().map(|value| or_null(ctx.clone(), value)).collect::<JsResult<Vec<_>>>()
     };
     native.set("arguments", Func::from(arguments))?;
     let run = shared.clone();
     let attachment = move |ctx: Ctx<'js>, name: String| {
-        let call = run.call.borrow();
+        let call = run.read(|reads| reads.attachment(&name));
         let found = call.attachments.iter().rev().find(|(known, _)| *known == name);
         or_null(ctx, found.map(|(_, value)| value.clone()))
     };
     native.set("attachment", Func::from(attachment))?;
     let run = shared.clone();
     let attachments = move || {
-        let call = run.call.borrow();
+        let call = run.read(|reads| reads.attachments = true);
         call.attachments.iter().map(|(name, value)| vec![name.clone(), value.clone()]).collect::<Vec<_>>()
     };
     native.set("attachments", Func::from(attachments))?;

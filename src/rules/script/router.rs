@@ -1,23 +1,23 @@
-//! Script routers in chains: by rule of the providers' application, from a URL, and over a text of one's own.
+//! Script routers in chains: by rule of the providers' application, from a URL or file, and over a text of one's own.
 
+use super::kept::KeptAnswers;
 use super::program::{Call, Program};
-use super::{NAME, SUFFIX, ScriptRule, check_language};
+use super::{SUFFIX, ScriptRule};
 use crate::chain::program;
-use crate::chain::router::{Request, Router, RouterSlot, SlotBody, SlotKey, Verdict};
+use crate::chain::router::{
+    ActiveRule, Request, Router, RouterSlot, RuleRouter, SlotBody, SlotKey, Trouble, Verdict,
+};
 use crate::chain::snapshot::Invokers;
-use crate::chain::store::{Language, RuleState, RuleStore, Subscriber};
-use crate::chain::url::Url;
-use crate::error::{Error, Result, Status};
+use crate::chain::store::{Language, RuleState};
+use crate::error::{Error, Result};
 use crate::rules::dialect::{Dialect, Role};
 use crate::rules::report::Report;
 use crate::rules::routers;
 use crate::script::{Limits, Pool};
-use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A rule with its program.
 #[derive(Debug)]
@@ -46,10 +46,12 @@ impl program::Rule for Compiled {
 }
 
 /// The language of script rules for a store of rules.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ScriptLanguage {
     /// What each script may use.
     pub limits: Limits,
+    /// Where texts are compiled to see whether they can be.
+    pub pool: Pool,
 }
 
 impl Language for ScriptLanguage {
@@ -59,14 +61,14 @@ impl Language for ScriptLanguage {
 
     fn open(&self, dialect: u8) -> Box<dyn RuleState> {
         let dialect = Dialect::from_number(i32::from(dialect)).unwrap_or_default();
-        Box::new(State { dialect, limits: self.limits, active: None })
+        Box::new(State { dialect, language: self.clone(), active: None })
     }
 }
 
 /// One key's script through its updates: the last good one stays.
 struct State {
     dialect: Dialect,
-    limits: Limits,
+    language: ScriptLanguage,
     active: Option<Arc<Compiled>>,
 }
 
@@ -74,18 +76,33 @@ impl RuleState for State {
     fn set(&mut self, text: &str) -> Result<()> {
         let mut report = Report::new(text);
         let rule = ScriptRule::read(text, self.dialect, &mut report);
+        let ScriptLanguage { limits, pool } = &self.language;
+        let mut program = None;
+        if let Some(rule) = &rule
+            && let Some(script) = rule.script.as_deref().filter(|_| !report.failed())
+        {
+            // A rule that is switched off is only read.
+            match Program::new(script.to_owned(), *limits) {
+                Err(error) => rule.report_unusable(&error, &mut report),
+                Ok(made) => {
+                    if rule.in_force()
+                        && let Err(error) = Program::check(script, *limits, pool)
+                    {
+                        use crate::error::Status;
+                        match error.status() {
+                            Status::E_SCRIPT | Status::E_LIMIT => rule.report_unusable(&error, &mut report),
+                            // No thread to compile it on says nothing about the text.
+                            _ => return Err(error),
+                        }
+                    }
+                    program = Some(Arc::new(made));
+                }
+            }
+        }
         if let Some(error) = report.to_error() {
             return Err(error);
         }
-        let Some(rule) = rule else {
-            self.active = None;
-            return Ok(());
-        };
-        let program = match &rule.script {
-            Some(script) => Some(Arc::new(Program::new(script.clone(), self.limits)?)),
-            None => None,
-        };
-        self.active = Some(Arc::new(Compiled { rule, program }));
+        self.active = rule.map(|rule| Arc::new(Compiled { rule, program }));
         Ok(())
     }
 
@@ -98,203 +115,139 @@ impl RuleState for State {
     }
 }
 
-/// Where a router's script comes from.
-enum Origin {
-    /// One program for ever, or until [`ScriptRouter::replace`].
-    Own(ArcSwapOption<Program>),
-    /// The rule of the first provider's application.
-    Rule {
-        store: Arc<RuleStore>,
-        key: SlotKey,
-        dialect: Dialect,
-        revision: AtomicU64,
-        kept: ArcSwapOption<Kept>,
-    },
-}
+/// Told about every script error with the rule's key or URL, on the routing thread.
+pub type Observer = Arc<dyn Fn(&Arc<str>, &Error) + Send + Sync>;
 
-struct Kept {
-    revision: u64,
-    invokers: u64,
-    program: Option<Arc<Program>>,
-}
+/// A script's errors.
+#[derive(Debug, Default)]
+struct Health(Mutex<Option<Trouble>>);
 
-/// A router that asks a script. Errors leave the list as it is, are told to the observer, and stand in
-/// [`ScriptRouter::last_error`].
+/// A router that asks a script. Errors leave the list as it is, are told to the observer, and show in
+/// [`Router::trouble`].
 pub struct ScriptRouter {
+    subject: Arc<str>,
+    program: Arc<Program>,
     pool: Pool,
-    origin: Origin,
-    last_error: Mutex<Option<Error>>,
-    errors: AtomicU64,
+    health: Arc<Health>,
     observer: Option<Observer>,
+    /// Only for scripts that say they are pure.
+    kept: Option<KeptAnswers>,
 }
-
-/// Told about every script error, on the routing thread.
-pub type Observer = Arc<dyn Fn(&Error) + Send + Sync>;
 
 impl fmt::Debug for ScriptRouter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScriptRouter").field("errors", &self.errors).finish_non_exhaustive()
+        f.debug_struct("ScriptRouter").field("subject", &self.subject).finish_non_exhaustive()
     }
 }
 
 impl ScriptRouter {
-    /// A router over one program.
-    pub fn new(program: Option<Arc<Program>>, pool: Pool, observer: Option<Observer>) -> Arc<ScriptRouter> {
-        let origin = Origin::Own(ArcSwapOption::new(program));
-        Arc::new(ScriptRouter {
-            pool,
-            origin,
-            last_error: Mutex::default(),
-            errors: AtomicU64::new(0),
-            observer,
-        })
-    }
-
-    /// A router over the rules of a store; it follows their changes.
-    pub fn of_rules(
-        store: Arc<RuleStore>,
-        dialect: Dialect,
+    /// A router over one program. `subject` names it in errors. `pure`: its answers may be kept.
+    pub fn new(
+        subject: impl Into<Arc<str>>,
+        program: Arc<Program>,
+        pure: bool,
         pool: Pool,
         observer: Option<Observer>,
-    ) -> Arc<Self> {
-        let key = SlotKey::ProviderApplication { suffix: SUFFIX.into(), except: None };
-        let origin = Origin::Rule {
-            store: store.clone(),
-            key,
-            dialect,
-            revision: AtomicU64::new(0),
-            kept: ArcSwapOption::empty(),
-        };
-        let router = Arc::new(ScriptRouter {
-            pool,
-            origin,
-            last_error: Mutex::default(),
-            errors: AtomicU64::new(0),
-            observer,
-        });
-        let weak = Arc::downgrade(&router);
-        store.subscribe(weak);
-        router
+    ) -> ScriptRouter {
+        let (subject, kept) = (subject.into(), pure.then(KeptAnswers::default));
+        ScriptRouter { subject, program, pool, health: Arc::default(), observer, kept }
     }
 
-    /// Puts another program in force; calls under way end with the old one.
-    pub fn replace(&self, program: Option<Arc<Program>>) {
-        if let Origin::Own(own) = &self.origin {
-            own.store(program);
+    fn failed(&self, error: Error) {
+        if let Some(observer) = &self.observer {
+            observer(&self.subject, &error);
         }
-    }
-
-    /// The last error, and how many there were.
-    pub fn last_error(&self) -> (Option<Error>, u64) {
-        (self.last_error.lock().clone(), self.errors.load(Ordering::Relaxed))
-    }
-
-    fn program(&self, request: &Request<'_>) -> Option<Arc<Program>> {
-        let (store, key, dialect, revision, kept) = match &self.origin {
-            Origin::Own(own) => return own.load_full(),
-            Origin::Rule { store, key, dialect, revision, kept } => (store, key, dialect, revision, kept),
-        };
-        let now = revision.load(Ordering::Acquire);
-        let invokers = request.invokers.id();
-        if let Some(kept) = kept.load_full().filter(|kept| kept.revision == now && kept.invokers == invokers)
-        {
-            return kept.program.clone();
-        }
-        let find = || {
-            let key = key.resolve(request.invokers)?;
-            let (rule, _) = store.active(&key, *dialect as u8)?;
-            let compiled = rule.as_any()?.downcast_ref::<Compiled>()?;
-            compiled.program.clone().filter(|_| compiled.rule.in_force())
-        };
-        let program = find();
-        kept.store(Some(Arc::new(Kept { revision: now, invokers, program: program.clone() })));
-        program
-    }
-}
-
-impl Subscriber for ScriptRouter {
-    fn rule_changed(&self, key: &str) {
-        if let Origin::Rule { revision, .. } = &self.origin
-            && key.ends_with(SUFFIX)
-        {
-            revision.fetch_add(1, Ordering::AcqRel);
-        }
+        let mut trouble = self.health.0.lock();
+        let count = trouble.as_ref().map_or(0, |trouble| trouble.count) + 1;
+        *trouble = Some(Trouble { error, count });
     }
 }
 
 impl Router for ScriptRouter {
-    fn keys(&self, invokers: &Invokers) -> Vec<Arc<str>> {
-        match &self.origin {
-            Origin::Own(_) => Vec::new(),
-            Origin::Rule { key, .. } => key.resolve(invokers).into_iter().collect(),
-        }
-    }
-
-    fn is_idle(&self, invokers: &Invokers) -> bool {
-        let Origin::Rule { store, dialect, .. } = &self.origin else { return false };
-        let in_force =
-            |key: &Arc<str>| store.active(key, *dialect as u8).is_some_and(|(rule, _)| rule.in_force());
-        !self.keys(invokers).iter().any(in_force)
-    }
-
     fn route(&self, request: &mut Request<'_>) -> Result<Verdict> {
-        let Some(program) = self.program(request) else {
+        let list = request.invokers.id();
+        let known = self.kept.as_ref().and_then(|kept| kept.find(list, request.rows, request.call));
+        if let Some(rows) = known {
+            rows.iter().for_each(|row| request.keep(*row as usize));
             if request.explaining {
-                request.message = Some("no script rule is in force".to_owned());
+                request.message = Some("the script's answer to an earlier call like this one".to_owned());
             }
-            return Ok(Verdict::Pass);
-        };
+            return Ok(Verdict::Kept);
+        }
         let rows: Vec<u32> = request.rows.iter().filter_map(|row| u32::try_from(row).ok()).collect();
-        let consumer = Arc::new(request.consumer.clone());
-        let call = Call::new(request.invokers.clone(), rows, request.call, consumer);
-        match program.route(&self.pool, call) {
-            Ok(kept) => {
-                for row in kept {
-                    request.keep(row as usize);
+        let mut call = Call::new(request.invokers.clone(), rows, request.call, request.consumer.clone());
+        if self.kept.is_some() {
+            call = call.noted();
+        }
+        match self.program.answer(&self.pool, call) {
+            Ok(answer) => {
+                if let Some(kept) = &self.kept {
+                    kept.keep(list, request.rows, request.call, &answer.reads, &answer.rows);
+                }
+                answer.rows.iter().for_each(|row| request.keep(*row as usize));
+                if request.explaining {
+                    request.message = Some("the script's answer".to_owned());
                 }
                 Ok(Verdict::Kept)
             }
             Err(error) => {
                 if request.explaining {
-                    request.message = Some(format!("the list is unchanged: {error}"));
+                    let place = error.position().map_or_else(String::new, |at| {
+                        format!(" at line {}, column {} of the script", at.line, at.column)
+                    });
+                    let why = error.message();
+                    request.message = Some(format!("the script failed{place}, so the list is unchanged: {why}"));
                 } else {
-                    self.errors.fetch_add(1, Ordering::Relaxed);
-                    *self.last_error.lock() = Some(error.clone());
-                    if let Some(observer) = &self.observer {
-                        observer(&error);
-                    }
+                    self.failed(error);
                 }
                 Ok(Verdict::Pass)
             }
         }
     }
+
+    fn trouble(&self) -> Option<Trouble> {
+        self.health.0.lock().clone()
+    }
+}
+
+/// Makes the script routers of a chain's worlds.
+struct ScriptRules {
+    key: SlotKey,
+    pool: Pool,
+    observer: Option<Observer>,
+    /// The errors of the rule in force, which outlive the list they happened on.
+    health: Mutex<Option<(Arc<dyn program::Rule>, Arc<Health>)>>,
+}
+
+impl RuleRouter for ScriptRules {
+    fn keys(&self, invokers: &Invokers) -> Vec<Arc<str>> {
+        self.key.resolve(invokers).into_iter().collect()
+    }
+
+    fn bind(&self, _: &Arc<Invokers>, rules: &[ActiveRule], trial: bool) -> Option<Arc<dyn Router>> {
+        let one = rules.first()?;
+        let compiled = one.rule.as_any()?.downcast_ref::<Compiled>()?;
+        let program = compiled.program.clone()?;
+        let observer = self.observer.clone().filter(|_| !trial);
+        let mut router =
+            ScriptRouter::new(Arc::clone(&one.key), program, compiled.rule.pure, self.pool.clone(), observer);
+        if !trial {
+            let mut health = self.health.lock();
+            match &*health {
+                Some((rule, known)) if std::ptr::addr_eq(Arc::as_ptr(rule), Arc::as_ptr(&one.rule)) => {
+                    router.health = Arc::clone(known);
+                }
+                _ => *health = Some((Arc::clone(&one.rule), Arc::clone(&router.health))),
+            }
+        }
+        Some(Arc::new(router))
+    }
 }
 
 /// The script router's place in a chain; `None` in dialects without script rules.
-pub fn slot(
-    store: Arc<RuleStore>,
-    dialect: Dialect,
-    pool: Pool,
-    observer: Option<Observer>,
-) -> Option<RouterSlot> {
+pub fn slot(dialect: Dialect, pool: Pool, observer: Option<Observer>) -> Option<RouterSlot> {
     let (name, order) = routers::place(dialect, Role::Script)?;
-    let router = ScriptRouter::of_rules(store, dialect, pool, observer);
-    Some(RouterSlot::new(name, order, SlotBody::Foreign(router)))
-}
-
-/// A router from a URL: `script://0.0.0.0/com.foo.Bar?type=javascript&rule=...&priority=0`. The URL reader has
-/// decoded `rule` once already.
-///
-/// # Errors
-/// `E_UNSUPPORTED` for another `type`, `E_ARGUMENT` for an empty rule.
-pub fn static_router(url: &Url, pool: Pool, observer: Option<Observer>) -> Result<RouterSlot> {
-    check_language(url.given("type").unwrap_or("javascript"))?;
-    let source = url.parameter("rule").unwrap_or_default();
-    let program = Program::new(source.to_owned(), Limits::default())?;
-    let priority = url.given("priority").unwrap_or("0");
-    let priority = priority.parse().map_err(|_| {
-        Error::new(Status::E_ARGUMENT, format!("priority '{priority}' is not a number")).subject("priority")
-    })?;
-    let router = ScriptRouter::new(Some(Arc::new(program)), pool, observer);
-    Ok(RouterSlot::new(NAME, priority, SlotBody::Foreign(router)))
+    let key = SlotKey::ProviderApplication { suffix: SUFFIX.into(), except: None };
+    let rules = ScriptRules { key, pool, observer, health: Mutex::default() };
+    Some(RouterSlot::new(name, order, SlotBody::Rules(Arc::new(rules))))
 }

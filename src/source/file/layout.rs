@@ -27,6 +27,8 @@ pub struct Layout {
     root: PathBuf,
     /// For one file.
     single: Option<Single>,
+    /// Rules are anywhere: their keys are absolute paths.
+    anywhere: bool,
 }
 
 #[derive(Debug)]
@@ -52,11 +54,19 @@ impl Layout {
             None if root.is_file() => Some(Single { topic: None }),
             None => None,
         };
-        Ok(Layout { root, single })
+        Ok(Layout { root, single, anywhere: false })
+    }
+
+    /// Rules under keys that are absolute paths.
+    pub(super) fn anywhere() -> Layout {
+        Layout { root: PathBuf::from("/"), single: None, anywhere: true }
     }
 
     /// Why nothing can be followed: the directory itself is not there.
     pub(super) fn absence(&self) -> Option<Error> {
+        if self.anywhere {
+            return None;
+        }
         let place = match &self.single {
             Some(_) => self.root.parent()?,
             None => &self.root,
@@ -138,6 +148,10 @@ impl Layout {
                 }
             }
         };
+        if self.anywhere {
+            topics.iter().filter_map(named_path).for_each(add);
+            return places;
+        }
         // The root may be a link that is swapped, or be deleted and come back.
         add(&self.root);
         if self.single.is_some() {
@@ -173,6 +187,10 @@ impl Layout {
 
     /// The files that hold a topic now, in order; none when it is absent.
     pub(super) fn find(&self, topic: &Topic, shelf: &mut Shelf) -> Vec<PathBuf> {
+        if self.anywhere {
+            let path = named_path(topic).filter(|path| path.exists());
+            return path.map(Path::to_owned).into_iter().collect();
+        }
         if let Some(single) = &self.single {
             let holds = match &single.topic {
                 Some(own) => own == topic,
@@ -205,6 +223,14 @@ impl Layout {
             }
         }
         Vec::new()
+    }
+}
+
+/// The path that a rule's key is.
+fn named_path(topic: &Topic) -> Option<&Path> {
+    match topic {
+        Topic::Rule { key, .. } => Some(Path::new(&**key)).filter(|path| path.is_absolute()),
+        _ => None,
     }
 }
 

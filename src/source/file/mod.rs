@@ -82,16 +82,18 @@ impl FileSource {
     /// `E_ARGUMENT`: an empty path, or a key that means nothing.
     pub fn new(options: FileOptions) -> Result<Arc<FileSource>> {
         let layout = Layout::new(&options)?;
-        let board = Arc::default();
-        Ok(Arc::new(FileSource {
-            inner: Arc::new(Inner {
-                board,
-                layout,
-                options,
-                topics: Mutex::default(),
-                worker: Worker::default(),
-            }),
-        }))
+        Ok(FileSource::over(layout, options))
+    }
+
+    /// Files anywhere: a rule's key is its file's absolute path ([`Topic::rule`]). Nothing but such rules can be
+    /// followed.
+    pub fn anywhere() -> Arc<FileSource> {
+        FileSource::over(Layout::anywhere(), FileOptions::new("/"))
+    }
+
+    fn over(layout: Layout, options: FileOptions) -> Arc<FileSource> {
+        let (board, topics, worker) = (Arc::default(), Mutex::default(), Worker::default());
+        Arc::new(FileSource { inner: Arc::new(Inner { board, layout, options, topics, worker }) })
     }
 }
 

@@ -126,6 +126,7 @@ BYWAY_EVENT_ROUTE_POSTPONED = 8
 BYWAY_EVENT_ROUTE_FILTERED = 9
 BYWAY_EVENT_RULE = 32
 BYWAY_EVENT_CHAIN_KEYS = 33
+BYWAY_EVENT_RULE_FAILED = 34
 BYWAY_FAILURE_IO = 0
 BYWAY_FAILURE_REFUSED = 1
 BYWAY_FAILURE_UNREACHABLE = 2
@@ -185,6 +186,8 @@ BYWAY_DIALECT_DUBBO_GO = 3
 BYWAY_RULE_CONDITION = 0
 BYWAY_RULE_TAG = 1
 BYWAY_RULE_AFFINITY = 2
+BYWAY_RULE_MESH = 3
+BYWAY_RULE_SCRIPT = 4
 BYWAY_ROUTER_EVERY_CHAIN = 1
 BYWAY_ROUTER_BY_NAME = 2
 BYWAY_CHAIN_RUN_ON = 1
@@ -1009,7 +1012,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_chain_generation": (c_uint64, [c_void_p]),
     "byway_chain_intern_method": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_void_p]),
     "byway_chain_explain": (c_int32, [c_void_p, c_void_p, c_int32, c_void_p, c_void_p]),
-    "byway_chain_diff": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_chain_diff": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_size_t, c_int32, c_void_p, c_void_p]),
     "byway_chain_keep_recent": (c_int32, [c_void_p, c_int32, c_void_p]),
     "byway_chain_recent": (c_int32, [c_void_p, c_int32, c_void_p, c_void_p]),
     "byway_session_new": (c_int32, [c_void_p, c_void_p, c_void_p]),

@@ -282,7 +282,7 @@ class Chain(Handle):
         changes: List[Dict[str, Any]] = _json.loads(
             take_text(
                 lib.byway_chain_diff, self.pointer, raw_key, len(raw_key), raw, 0 if raw is None else len(raw),
-                ctypes.addressof(array), len(invocations),
+                ctypes.addressof(array), len(invocations), _abi.BYWAY_FORMAT_JSON,
             )
         )
         return changes

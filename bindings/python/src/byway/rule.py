@@ -19,6 +19,8 @@ class RuleKind(enum.IntEnum):
     CONDITION = _abi.BYWAY_RULE_CONDITION
     TAG = _abi.BYWAY_RULE_TAG
     AFFINITY = _abi.BYWAY_RULE_AFFINITY
+    MESH = _abi.BYWAY_RULE_MESH
+    SCRIPT = _abi.BYWAY_RULE_SCRIPT
 
 
 def rule_key(
