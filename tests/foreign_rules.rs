@@ -66,7 +66,8 @@ fn a_script_rule_filters_and_one_that_fails_leaves_the_list() {
     assert_eq!(kept(&chain, "other"), [] as [usize; 0]);
     assert!(put("(").is_err());
     assert_eq!(kept(&chain, "hello"), [1, 2], "a text that does not parse keeps the last good rule");
-    for bad in ["null", "throw 'x'", "while (true) {}", "java.lang.Runtime", "Java.type('java.io.File')", "5"] {
+    for bad in ["null", "throw 'x'", "while (true) {}", "java.lang.Runtime", "Java.type('java.io.File')", "5"]
+    {
         put(bad).unwrap();
         assert_eq!(kept(&chain, "hello"), [0, 1, 2], "{bad}");
     }
@@ -107,7 +108,8 @@ fn an_explanation_names_match_draw_and_subset_and_repeats_the_draw_of_the_choice
         };
         seen[choice.len() - 1] = true;
         assert!(text.contains(wanted), "{wanted}: {text}");
-        let which = "application shop: VirtualService shop-route, detail 1 \"gray\" by its match 2 applies: drawn ";
+        let which =
+            "application shop: VirtualService shop-route, detail 1 \"gray\" by its match 2 applies: drawn ";
         assert!(text.contains(which) && text.contains(" of 100, "), "{text}");
     }
     assert_eq!(seen, [true; 2]);
@@ -153,7 +155,12 @@ fn errors_of_a_script_stand_in_the_status_with_their_place_until_the_rule_is_ano
         let status = chain.status().into_iter().find(|router| &*router.name == "script-app").unwrap();
         assert_eq!(status.key.as_deref(), Some("shop.script-router"));
         let trouble = status.trouble.unwrap();
-        assert_eq!((trouble.count, trouble.error.position().map(|at| at.line)), (count, Some(2)), "{}", trouble.error);
+        assert_eq!(
+            (trouble.count, trouble.error.position().map(|at| at.line)),
+            (count, Some(2)),
+            "{}",
+            trouble.error
+        );
         // The list is no part of it.
         chain.set_invokers(Invokers::from_urls(URLS).unwrap());
     }

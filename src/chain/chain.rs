@@ -119,7 +119,9 @@ impl BoundRules {
         let same = |((key, rule), one): (&(Arc<str>, Arc<dyn Rule>), &ActiveRule)| {
             *key == one.key && std::ptr::addr_eq(Arc::as_ptr(rule), Arc::as_ptr(&one.rule))
         };
-        self.invokers == invokers.id() && self.rules.len() == rules.len() && self.rules.iter().zip(rules).all(same)
+        self.invokers == invokers.id()
+            && self.rules.len() == rules.len()
+            && self.rules.iter().zip(rules).all(same)
     }
 }
 

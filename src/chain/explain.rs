@@ -12,8 +12,8 @@ use super::choice::{Choice, call_router, choose, drawn_number};
 use super::invocation::{Invocation, as_text};
 use super::plan::{Plan, StageBody};
 use super::program::{Column, Condition, Destination, Program, RowTest, Step, Tag, Then};
-use super::router::Trouble;
 use super::reference::{Event, Table, Walk, call_passes, requested_tag};
+use super::router::Trouble;
 use super::snapshot::Invokers;
 use crate::error::{Error, Result, Status};
 use crate::runtime::random::{Draw, Stream};
@@ -127,7 +127,8 @@ impl Chain {
             let known: Vec<_> = troubles(&then).iter().map(|one| one.as_ref().map(|one| one.count)).collect();
             let after = route(&then)?;
             let found = troubles(&then);
-            let new = found.into_iter().zip(known).find(|(new, old)| new.as_ref().map(|one| one.count) != *old);
+            let new =
+                found.into_iter().zip(known).find(|(new, old)| new.as_ref().map(|one| one.count) != *old);
             let trouble = new.and_then(|(new, _)| new).map(|one| one.error);
             differences.push(Difference { trouble, ..Difference::between(number, &before, &after) });
         }

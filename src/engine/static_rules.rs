@@ -120,7 +120,8 @@ impl RoutingChain {
                 self.script_slot(text, rule, priority, pure)
             }
             other => {
-                let message = format!("no file holds a static router '{other}'; script and condition are known");
+                let message =
+                    format!("no file holds a static router '{other}'; script and condition are known");
                 Err(Error::new(Status::E_UNSUPPORTED, message).subject("router"))
             }
         }
@@ -201,7 +202,8 @@ impl RoutingChain {
             for rule in &mut slots.from_urls {
                 let Some(file) = &rule.file else { continue };
                 let topic = topic_of(file);
-                let gone = || Error::new(Status::E_NOT_FOUND, "the file is gone; its last content stays in force");
+                let gone =
+                    || Error::new(Status::E_NOT_FOUND, "the file is gone; its last content stays in force");
                 let found = match (source.board().look(&topic), source.board().complaint(&topic)) {
                     (_, Some(error)) | (Some(Err(error)), None) => Err(error),
                     (Some(Ok(Value::Text(text))), None) => Ok(text),
@@ -215,7 +217,11 @@ impl RoutingChain {
                 let made = found.and_then(|text| {
                     let file = file.with_text(&text);
                     // The content of the rule in force has come back.
-                    let slot = if same { rule.slot.clone() } else { self.static_slot(&rule.text, &rule.url, Some(&file))? };
+                    let slot = if same {
+                        rule.slot.clone()
+                    } else {
+                        self.static_slot(&rule.text, &rule.url, Some(&file))?
+                    };
                     Ok((slot, file))
                 });
                 let error = match made {
@@ -241,19 +247,23 @@ impl RoutingChain {
     /// How the static rules stand, in the order they were set.
     pub(super) fn static_json(&self) -> Vec<Json> {
         self.with_slots(|slots| {
-            slots.from_urls.iter().map(|rule| {
-                let mut value = json!({
-                    "url": &*rule.text,
-                    "router": &*rule.slot.name,
-                    "priority": rule.slot.priority,
-                });
-                let trouble = match &rule.slot.body {
-                    SlotBody::Foreign(router) => router.trouble(),
-                    _ => None,
-                };
-                super::routing::add_errors(&mut value, rule.error.as_ref(), trouble.as_ref());
-                value
-            }).collect()
+            slots
+                .from_urls
+                .iter()
+                .map(|rule| {
+                    let mut value = json!({
+                        "url": &*rule.text,
+                        "router": &*rule.slot.name,
+                        "priority": rule.slot.priority,
+                    });
+                    let trouble = match &rule.slot.body {
+                        SlotBody::Foreign(router) => router.trouble(),
+                        _ => None,
+                    };
+                    super::routing::add_errors(&mut value, rule.error.as_ref(), trouble.as_ref());
+                    value
+                })
+                .collect()
         })
     }
 }

@@ -76,10 +76,13 @@ fn content(path: &Path) -> Result<String> {
         return refused(Status::E_ARGUMENT, "not a regular file");
     }
     let mut bytes = Vec::new();
-    std::fs::File::open(path).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    std::fs::File::open(path)
+        .and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes))
+        .map_err(failed)?;
     if bytes.len() as u64 > LIMIT {
         return refused(Status::E_LIMIT, "larger than 1 MiB");
     }
-    let text = String::from_utf8(bytes).map_err(|_| Error::new(Status::E_UTF8, "not UTF-8").subject(&*shown))?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| Error::new(Status::E_UTF8, "not UTF-8").subject(&*shown))?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }

@@ -147,10 +147,8 @@ pub fn static_kind(url: &Url) -> Result<StaticKind> {
         Some("script") => Ok(StaticKind::Script),
         Some(other) => Err(unknown(other)),
         None => {
-            let message = format!(
-                "a '{}' URL needs router=condition or router=script to be a router",
-                url.protocol()
-            );
+            let message =
+                format!("a '{}' URL needs router=condition or router=script to be a router", url.protocol());
             Err(Error::new(Status::E_ARGUMENT, message).subject("router"))
         }
     }

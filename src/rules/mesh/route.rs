@@ -98,7 +98,8 @@ impl Decision<'_> {
         };
         let name = name.map_or_else(String::new, |name| format!(" \"{name}\""));
         let block = if block > 0 { format!(" by its match {block}") } else { String::new() };
-        let which = format!("application {application}: VirtualService {service}, detail {detail}{name}{block}");
+        let which =
+            format!("application {application}: VirtualService {service}, detail {detail}{name}{block}");
         match self.drawn {
             None => format!("{which} applies, but no destination has an invoker"),
             Some(Drawn { subset, instead_of, number, total }) => {

@@ -97,10 +97,10 @@ impl Router for BoundMesh {
         let asked = Asked { call: request.call, label: &label, tracing };
         let rows = request.rows;
         let usable = |row: usize| rows.contains(row);
-        let routed =
-            self.compiled.route(consumer.interface(), &asked, &usable, request.draw, self.of.dialect).map_err(
-                |fault| Error::new(Status::E_RULE, fault.0).subject("mesh").source(Source::Parser),
-            )?;
+        let routed = self
+            .compiled
+            .route(consumer.interface(), &asked, &usable, request.draw, self.of.dialect)
+            .map_err(|fault| Error::new(Status::E_RULE, fault.0).subject("mesh").source(Source::Parser))?;
         if request.explaining {
             let mut sentences = routed.sentences();
             if routed.rows.is_none() {

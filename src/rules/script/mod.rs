@@ -69,7 +69,8 @@ impl ScriptRule {
     /// Reads a text. `None`: no rule; problems are in `report`, and after an error the answer is not to be used.
     pub fn read(text: &str, dialect: Dialect, report: &mut Report<'_>) -> Option<ScriptRule> {
         let node = yaml::read(text, report)?;
-        let fields = Fields::of(&node, "a script rule", &[&HEADER, &["type", "script", "pure"]], dialect, report)?;
+        let fields =
+            Fields::of(&node, "a script rule", &[&HEADER, &["type", "script", "pure"]], dialect, report)?;
         let header = fields.header(true, report);
         let language = fields.text("type", report).unwrap_or_else(|| "javascript".to_owned());
         if let Err(error) = check_language(&language) {
@@ -98,7 +99,8 @@ pub fn lint(text: &str, dialect: Dialect) -> Vec<super::report::Problem> {
     if let Some(rule) = &rule
         && !report.failed()
         && let Some(Err(error)) = rule.script.as_deref().map(|script| {
-            let pool = crate::script::Pool::new(crate::script::PoolLimits { threads: 1, stuck: 1, waiting: 1 });
+            let pool =
+                crate::script::Pool::new(crate::script::PoolLimits { threads: 1, stuck: 1, waiting: 1 });
             Program::check(script, crate::script::Limits::default(), &pool)
         })
     {
@@ -114,7 +116,9 @@ impl ScriptRule {
         let place = error.position().and_then(|at| self.place_of(report.text(), at.line, at.column));
         let why = match (place, error.position()) {
             // The text is quoted or folded: the place is the script's own.
-            (None, Some(at)) => format!("line {}, column {} of the script: {}", at.line, at.column, error.message()),
+            (None, Some(at)) => {
+                format!("line {}, column {} of the script: {}", at.line, at.column, error.message())
+            }
             _ => error.message().to_owned(),
         };
         report.error(place.unwrap_or(self.offset), format!("the script does not parse: {why}"));

@@ -196,7 +196,8 @@ impl Router for ScriptRouter {
                         format!(" at line {}, column {} of the script", at.line, at.column)
                     });
                     let why = error.message();
-                    request.message = Some(format!("the script failed{place}, so the list is unchanged: {why}"));
+                    request.message =
+                        Some(format!("the script failed{place}, so the list is unchanged: {why}"));
                 } else {
                     self.failed(error);
                 }

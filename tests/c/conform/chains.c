@@ -2,6 +2,8 @@
 
 uint64_t world_now_ns = 3600000000000u;
 
+uint64_t (*world_draws)(void *data);
+
 static uint64_t now(void *data)
 {
     (void)data;
@@ -52,6 +54,7 @@ int world_open(struct world *w, int dialect, const char *consumer, const cJSON *
     options.seed = 7;
     options.dialect = dialect;
     options.monotonic_ns = now;
+    options.random = world_draws;
     status = byway_engine_new(&options, &w->engine, &err);
     if (status)
         return refused(w, "engine", status, err);

@@ -7,6 +7,9 @@
 /* Monotonic time of every world, in nanoseconds. Stands still until it is moved. */
 extern uint64_t world_now_ns;
 
+/* Draws of the next world; NULL: by a seed. */
+extern uint64_t (*world_draws)(void *data);
+
 /* One case's world; everything is ended by world_close. Tags are rows + 1. */
 struct world {
     byway_engine *engine;

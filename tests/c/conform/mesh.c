@@ -181,8 +181,8 @@ static enum outcome warned(const cJSON *one, const char *field, const char *word
     byway_rule_check(BYWAY_DIALECT_DUBBO_3, BYWAY_RULE_MESH,
                      keepf(&w,
                            "kind: VirtualService\nmetadata: {name: x}\nspec: {dubbo: [{routedetail: [{match: [{method: {args: "
-                           "[{index: 0, %s: %s}]}}], route: []}]}]}\n",
-                           field, text_of(one, "rule", "")),
+                           "[{index: 0, %s}]}}], route: []}]}]}\n",
+                           keepf(&w, field, text_of(one, "rule", ""))),
                      BYWAY_NUL, NULL, BYWAY_FORMAT_TEXT, &text, NULL);
     byway_text_str(text, &said);
     outcome = strstr(said.data, words) != NULL ? PASS : fails("said %s", said.data);
@@ -195,7 +195,7 @@ static enum outcome double_match(const cJSON *one)
 {
     cJSON *matcher;
     if (cJSON_IsString(get(one, "rule")))
-        return warned(one, "num_value", "'exact: 10' is dropped; write 10.0");
+        return warned(one, "num_value: {oneof: [%s]}", "'exact: 10' is dropped; write 10.0");
     matcher = one_of(get(one, "matcher"));
     with_points(matcher);
     return argument_match(one, "num_value", "java.lang.Double", matcher);
@@ -211,7 +211,7 @@ static enum outcome list_double_match(const cJSON *one)
 static enum outcome bool_match(const cJSON *one)
 {
     if (cJSON_IsString(get(one, "rule")))
-        return warned(one, "bool_value", "'exact' must be true or false");
+        return warned(one, "bool_value: %s", "'exact' must be true or false");
     return argument_match(one, "bool_value", "boolean", cJSON_Duplicate(get(one, "matcher"), 1));
 }
 
@@ -572,19 +572,31 @@ static enum outcome mesh_lifecycle(const cJSON *one)
     return outcome;
 }
 
-/* How many documents of a text belong to an extension, by what is said about them. */
+static int mentions(const char *text, const char *words)
+{
+    int count = 0;
+    for (; (text = strstr(text, words)) != NULL; text++)
+        count++;
+    return count;
+}
+
+/* How many documents of a text belong to an extension, by what is said about them; the others are the standard ones,
+ * unless they are left out. */
 static int documents_of(const char *text, const char *group)
 {
     byway_text *said = NULL;
     byway_str lines = { "", 0 };
-    char words[96];
-    const char *at;
-    int count = 0;
+    char words[96] = "belongs to the extension ";
+    int count;
     byway_rule_check(BYWAY_DIALECT_DUBBO_3, BYWAY_RULE_MESH, text, BYWAY_NUL, NULL, BYWAY_FORMAT_TEXT, &said, NULL);
     byway_text_str(said, &lines);
-    snprintf(words, sizeof words, "belongs to the extension '%s'", group);
-    for (at = lines.data; (at = strstr(at, words)) != NULL; at++)
-        count++;
+    if (strcmp(group, "standard") == 0) {
+        count = text[0] == '\0' ? 0 : 1 + mentions(text, "\n---");
+        count -= mentions(lines.data, words) + mentions(lines.data, "is left out");
+    } else {
+        snprintf(words, sizeof words, "belongs to the extension '%s'", group);
+        count = mentions(lines.data, words);
+    }
     byway_text_free(said);
     return count;
 }
@@ -606,17 +618,7 @@ static enum outcome mesh_listener(const cJSON *one)
             if (dot == NULL)
                 continue;
             snprintf(group, sizeof group, "%.*s", (int)(dot - item->string), item->string);
-            if (strcmp(group, "standard") == 0) {
-                /* These are in force, both kinds together, or there are none. */
-                struct world w;
-                if (!two_applications(&w))
-                    outcome = fails("%s", w.why);
-                byway_engine_set_rule(w.engine, KEY, BYWAY_NUL, text, BYWAY_NUL, NULL);
-                got = in_force(&w, KEY) ? 2 : 0;
-                world_close(&w);
-            } else {
-                got = documents_of(text, group);
-            }
+            got = documents_of(text, group);
             if (strcmp(dot, ".onRuleChange") == 0 && cJSON_IsObject(item)) {
                 known = 1;
                 if (got != (int)number_of(item, "docs", -1))
