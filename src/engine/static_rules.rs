@@ -67,6 +67,7 @@ pub(super) struct Files(OnceCell<Arc<FileSource>>);
 
 impl Engine {
     fn files(&self) -> Result<Arc<FileSource>> {
+        self.check_open()?;
         let Files(files) = self.routing().files();
         let source = files.get_or_try_init(|| {
             let source = FileSource::anywhere();

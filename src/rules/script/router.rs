@@ -216,9 +216,11 @@ struct ScriptRules {
     key: SlotKey,
     pool: Pool,
     observer: Option<Observer>,
-    /// The errors of the rule in force, which outlive the list they happened on.
-    health: Mutex<Option<(Arc<dyn program::Rule>, Arc<Health>)>>,
+    /// The rule in force and its errors, which outlive the list they happened on.
+    health: Mutex<Option<RuleHealth>>,
 }
+
+type RuleHealth = (Arc<dyn program::Rule>, Arc<Health>);
 
 impl RuleRouter for ScriptRules {
     fn keys(&self, invokers: &Invokers) -> Vec<Arc<str>> {

@@ -27,6 +27,7 @@ class EventKind(enum.IntEnum):
     ROUTE_FILTERED = _abi.BYWAY_EVENT_ROUTE_FILTERED
     RULE = _abi.BYWAY_EVENT_RULE
     CHAIN_KEYS = _abi.BYWAY_EVENT_CHAIN_KEYS
+    RULE_FAILED = _abi.BYWAY_EVENT_RULE_FAILED
 
 
 class Event(NamedTuple):
