@@ -3,6 +3,7 @@
 uint64_t world_now_ns = 3600000000000u;
 
 uint64_t (*world_draws)(void *data);
+int64_t (*world_wall)(void *data);
 
 static uint64_t now(void *data)
 {
@@ -55,6 +56,7 @@ int world_open(struct world *w, int dialect, const char *consumer, const cJSON *
     options.dialect = dialect;
     options.monotonic_ns = now;
     options.random = world_draws;
+    options.wall_ms = world_wall;
     status = byway_engine_new(&options, &w->engine, &err);
     if (status)
         return refused(w, "engine", status, err);

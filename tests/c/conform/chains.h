@@ -10,6 +10,9 @@ extern uint64_t world_now_ns;
 /* Draws of the next world; NULL: by a seed. */
 extern uint64_t (*world_draws)(void *data);
 
+/* Wall clock of the next world; NULL: the system's. */
+extern int64_t (*world_wall)(void *data);
+
 /* One case's world; everything is ended by world_close. Tags are rows + 1. */
 struct world {
     byway_engine *engine;
@@ -41,6 +44,9 @@ cJSON *world_rows(struct world *w);
 
 /* The same as the ids of a case's invokers. */
 cJSON *ids_of(const cJSON *invokers, const cJSON *rows);
+
+/* Whether a call fits a block of a mesh rule's `match`, against what is expected. Takes `block`. */
+enum outcome block_fits(int dialect, cJSON *block, const cJSON *invocation, const cJSON *expect);
 
 /* The dialect of an implementation's name; -1 when byway has none. */
 int dialect_named(const char *name);
