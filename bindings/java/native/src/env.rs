@@ -109,6 +109,23 @@ impl Env {
         copy
     }
 
+    /// A copy of a part of a byte array, which the caller has checked to lie inside.
+    pub fn region(self, array: jbyteArray, offset: jint, length: jint) -> Vec<u8> {
+        let len = usize::try_from(length).unwrap_or(0);
+        let mut copy: Vec<u8> = vec![0; len];
+        // SAFETY: the buffer has room for the part; the JVM refuses one that is not inside the array.
+        unsafe {
+            (self.table().v1_1.GetByteArrayRegion)(
+                self.0,
+                array,
+                offset,
+                len as jint,
+                copy.as_mut_ptr().cast(),
+            );
+        }
+        copy
+    }
+
     /// A copy of an array of addresses or numbers; null is empty.
     pub fn longs(self, array: jlongArray) -> Vec<jlong> {
         if array.is_null() {

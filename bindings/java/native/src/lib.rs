@@ -18,10 +18,15 @@ mod errors;
 mod load;
 
 mod address;
+mod connected;
+mod dial;
+mod dial_hooks;
+mod dial_options;
 mod dns;
 mod engine;
 mod feedback;
 mod filter;
+mod handshake;
 mod host;
 mod library;
 mod listener;

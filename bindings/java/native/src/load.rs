@@ -2,7 +2,7 @@
 
 use crate::callback::{self, StaticMethod};
 use crate::env::Env;
-use crate::{dns, engine, errors, listener, proxy_selector, queue};
+use crate::{dial_hooks, dns, engine, errors, listener, proxy_selector, queue};
 use core::ffi::c_void;
 use jni_sys::{JNI_ERR, JNI_OK, JNI_VERSION_1_8, JNIEnv, JavaVM, jint};
 
@@ -18,6 +18,10 @@ static METHODS: &[&StaticMethod] = &[
     &proxy_selector::CONNECT_FAILED,
     &proxy_selector::CANCELED,
     &listener::EVENT,
+    &dial_hooks::OPEN,
+    &dial_hooks::CONFIGURE,
+    &dial_hooks::CLOSE,
+    &dial_hooks::AUTH,
 ];
 
 /// The JVM has loaded the library, on a thread whose class loader knows `io.byway`.

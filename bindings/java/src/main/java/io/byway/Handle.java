@@ -51,6 +51,18 @@ public abstract class Handle implements AutoCloseable {
         }
     }
 
+    /** Gives what it owns to the caller: nothing is ended then. Not while a call is running. */
+    final long forsake() {
+        if (!state.forsake()) {
+            throw Errors.of(
+                    isClosed() ? Abi.E_BAD_HANDLE : Abi.E_BUSY,
+                    getClass().getSimpleName() + (isClosed() ? " is closed" : " is in use"),
+                    "self");
+        }
+        cleanable.clean();
+        return state.pointer;
+    }
+
     /** Ends what is running on another thread at close, where there is something that waits. */
     void interrupt(long pointer) {}
 
@@ -124,6 +136,10 @@ public abstract class Handle implements AutoCloseable {
             if (CALLS.compareAndSet(this, CLOSED, CLOSED | ENDED)) {
                 end.accept(pointer);
             }
+        }
+
+        boolean forsake() {
+            return CALLS.compareAndSet(this, 0L, CLOSED | ENDED);
         }
 
         boolean isClosed() {
