@@ -20,8 +20,9 @@ ABI        := $(shell sed -n 's/^const ABI: &str = "\(.*\)";/\1/p' build.rs)
 PRIVATE    := -lpthread -lm -ldl -lrt -lutil
 BUILDDIR   := build
 EXAMPLES   := $(BUILDDIR)/examples
+WHEEL      := $(BUILDDIR)/wheel
 
-.PHONY: help build install uninstall header jar test vectors bench demo baseline fuzz setup clean
+.PHONY: help build install uninstall wheel header jar test vectors bench demo baseline fuzz setup clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -59,6 +60,15 @@ uninstall:
 	  "$(DESTDIR)$(LIBDIR)/libbyway.so" "$(DESTDIR)$(LIBDIR)/libbyway.a"
 	rm -f "$(DESTDIR)$(LIBDIR)/pkgconfig/byway.pc"
 	rm -rf "$(DESTDIR)$(LIBDIR)/cmake/byway"
+
+## make wheel       build/wheel/byway-*.whl: the Python package with the library inside
+wheel: $(BUILT)/libbyway.so
+	rm -f $(WHEEL)/*.whl
+	[ -x $(WHEEL)/venv/bin/pip ] || $(PYTHON) -m venv $(WHEEL)/venv
+	install -m 755 $(BUILT)/libbyway.so $(WHEEL)/libbyway.so
+	$(STRIP) --strip-debug $(WHEEL)/libbyway.so
+	BYWAY_LIBRARY="$(abspath $(WHEEL)/libbyway.so)" $(WHEEL)/venv/bin/pip wheel --quiet --disable-pip-version-check \
+	  --no-deps -w $(WHEEL) bindings/python
 
 ## make header      regenerate include/byway.h and the golden lists in abi/
 header:

@@ -124,6 +124,7 @@ PARTS = [
     ("vectors-c", vectors_c),
     ("vectors-python", vectors_python),
     ("examples", package.examples),
+    ("quickstart", quickstart),
     ("cpp", faces.cpp),
     ("python", faces.python),
     ("java", faces.java),

@@ -10,7 +10,9 @@ from artefacts import BUILD, LIMIT, PRIVATE, PROFILE, ROOT, have, prefix
 from report import run, tail
 
 PYTHON = ROOT / "bindings" / "python"
-TOOLS = ["requests", "trustme", "mypy", "hatchling", "build"]
+# The clients the adapters are for, and certificates for the servers of their tests; then what checks types.
+CLIENTS = ["requests", "httpx", "trustme"]
+TOOLS = ["mypy"]
 
 
 def interpreters():
@@ -45,17 +47,19 @@ def unittests(report, program, what, env):
             print(f"    {line}")
 
 
-def environment():
-    """A virtual environment with the clients the adapters are for; None when they cannot be had."""
-    folder = BUILD / "venv"
-    program = folder / "bin" / "python"
-    if not program.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        if run([sys.executable, "-m", "venv", str(folder)]).returncode:
-            return None
-    if run([str(program), "-m", "pip", "install", "--quiet", *TOOLS]).returncode:
+def environment(program, version, packages):
+    """A virtual environment of this Python with these packages; None when it cannot be had."""
+    folder = BUILD / "venv" / "{}.{}".format(*version)
+    inside, note = folder / "bin" / "python", folder / "installed.txt"
+    if note.exists() and note.read_text() == " ".join(packages):
+        return str(inside)
+    shutil.rmtree(folder, ignore_errors=True)
+    if run([program, "-m", "venv", str(folder)]).returncode:
         return None
-    return str(program)
+    if run([str(inside), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]).returncode:
+        return None
+    note.write_text(" ".join(packages))
+    return str(inside)
 
 
 def python_environment():
@@ -66,28 +70,28 @@ def python_environment():
 def python(report):
     library = python_environment()
     report.run([sys.executable, str(PYTHON / "abi.py"), "--check"], "the declarations are the header's")
-    rich = environment()
-    if rich is None:
-        report.skip("requests, urllib3, types and wheel", "no virtual environment or no package index")
-    else:
-        unittests(report, rich, "Python with its clients", library)
-        report.run([rich, "-m", "mypy"], "mypy --strict", cwd=PYTHON)
-        wheel(report, rich, library["BYWAY_LIBRARY"])
     for version, program in interpreters().items():
-        unittests(report, program, "Python {}.{}".format(*version), library)
+        own = version == sys.version_info[:2]
+        name = "Python {}.{}".format(*version)
+        rich = environment(program, version, CLIENTS + (TOOLS if own else []))
+        if rich is None:
+            report.skip(f"{name}: requests, httpx" + (", types and wheel" if own else ""),
+                        "no virtual environment or no package index")
+        unittests(report, rich or program, name, library)
+        if own and rich is not None:
+            report.run([rich, "-m", "mypy"], "mypy --strict", cwd=PYTHON)
+            wheel(report, rich)
 
 
-def wheel(report, program, library):
+def wheel(report, program):
     """The wheel carries the library and needs nothing else."""
     folder = BUILD / "wheel"
-    shutil.rmtree(folder, ignore_errors=True)
-    made = report.run([program, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder),
-                       str(PYTHON)], "pip wheel", env={"BYWAY_LIBRARY": library})
+    made = report.run(["make", "--no-print-directory", "wheel", f"PROFILE={PROFILE}", f"FEATURES={FEATURES}"], "make wheel")
     wheels = list(folder.glob("byway-*-py3-none-*.whl")) if made.returncode == 0 else []
     if not report.ok(len(wheels) == 1, "one wheel for every Python 3", str(wheels)):
         return
-    run([program, "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", "--target",
-         str(folder / "site"), str(wheels[0])])
+    shutil.rmtree(folder / "site", ignore_errors=True)
+    run([program, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder / "site"), str(wheels[0])])
     script = "import byway; assert byway.find_library().startswith(r'%s'); print(byway.version())" % (folder / "site")
     report.run([program, "-c", script], "the installed wheel uses its own library",
                env={"PYTHONPATH": str(folder / "site"), "BYWAY_LIBRARY": ""})

@@ -126,5 +126,74 @@ class Chains(unittest.TestCase):
         self.assertIn("1", str(caught.exception))
 
 
+class Lists(unittest.TestCase):
+    def setUp(self):
+        self.engine = byway.Engine(seed=7)
+        self.addCleanup(self.engine.close)
+        self.chain = byway.Chain(self.engine, "consumer://127.0.0.1/HelloService?interface=HelloService")
+
+    def test_a_list_is_made_piece_by_piece_and_updated(self):
+        with byway.InvokersBuilder(self.engine, keep_urls=True) as builder:
+            builder.add("tri://10.0.0.1:1/HelloService", 11)
+            builder.add_many(["tri://10.0.0.2:1/HelloService", "tri://10.0.0.3:1/HelloService"], [12, 13])
+            first = builder.finish()
+        builder = byway.InvokersBuilder(self.engine, first, keep_urls=True)
+        builder.set("tri://10.0.0.9:1/HelloService", 11)
+        builder.remove(12)
+        second = builder.finish()
+        self.assertTrue(builder.closed)
+        self.assertEqual([second.tag(row) for row in range(len(second))], [11, 13])
+        self.assertEqual((second.url(0), second.row_of(13)), ("tri://10.0.0.9:1/HelloService", 1))
+        self.assertEqual((len(first), first.generation == second.generation), (3, False))
+        with self.assertRaises(byway.BywayError) as caught:
+            byway.InvokersBuilder(self.engine, first).remove(99)
+        self.assertEqual(caught.exception.name, "BYWAY_E_NOT_FOUND")
+
+    def test_the_host_hears_when_nothing_can_name_its_numbers(self):
+        ended = []
+        invokers = byway.Invokers(self.engine, ["tri://10.0.0.1:1/HelloService"], [5], on_end=lambda: ended.append(1))
+        self.chain.set_invokers(invokers)
+        choice = self.chain.route(byway.Invocation("hello"))
+        invokers.close()
+        self.chain.set_invokers(byway.Invokers(self.engine, ["tri://10.0.0.2:1/HelloService"]))
+        self.assertEqual((list(choice), choice[0], choice[-1], ended), ([5], 5, 5, []))
+        choice.close()
+        self.engine.close()
+        self.assertEqual(ended, [1])
+
+    def test_an_invocation_is_filled_anew(self):
+        self.chain.set_invokers(byway.Invokers(self.engine, [f"tri://10.0.0.{i}:2088{i}/HelloService" for i in (0, 2)]))
+        self.engine.set_rule(byway.rule_key("HelloService"), RULE)
+        number = self.chain.intern_method("hello2")
+        call, both = byway.Invocation(method_id=number), self.chain.session().tags
+        self.assertEqual(both(call), [1])
+        self.assertEqual(both(call.reset("hello")), [0])
+        self.assertEqual(both(call.reset("other", arguments=[None, "x"]).attach("k", "v").attach("k", "w")), [0, 1])
+
+    def test_picks_know_who_can_be_called_and_how_calls_went(self):
+        invokers = byway.Invokers(self.engine, [f"tri://10.0.0.{i}:1/HelloService" for i in range(4)], range(10, 14))
+        self.chain.set_invokers(invokers)
+        call = byway.Invocation("hello")
+        picked = [self.chain.pick(call, available=(invokers, [2]), sticky=False).tag for _ in range(8)]
+        self.assertEqual(picked, [12] * 8)
+        session = self.chain.session()
+        self.assertEqual(session.pick(call, exclude=[10, 11, 12], balance=byway.Balance.RANDOM).tag, 13)
+        one = self.chain.pick(call, balance=byway.Balance.LEAST_ACTIVE)
+        self.assertTrue(self.chain.pick_end(one, True, report=byway.Report(1.0, 0.5, 0.002)))
+        self.assertFalse(self.chain.pick_end(one, True, 0.001))
+
+    def test_several_changes_of_a_source_are_one_moment_and_are_told(self):
+        source, seen, queue = byway.Source.memory(self.engine), [], byway.Queue()
+        source.apply({"HelloService/providers": "tri://10.0.0.1:20880/HelloService\ntri://10.0.0.2:20882/HelloService",
+                      byway.rule_key("HelloService"): RULE})
+        self.assertTrue(self.chain.bind(source, 10, on_event=seen.append, queue=queue))
+        self.assertEqual(len(self.chain.tags(byway.Invocation("hello"))), 1)
+        self.assertEqual((self.chain.bind_status()["ready"], self.chain.bind_status()["providers"]), (True, 2))
+        source.apply({byway.rule_key("HelloService"): None})
+        self.assertEqual(len(self.chain.tags(byway.Invocation("hello"))), 2)
+        queue.poll(0)
+        self.assertIn(byway.SourceEventKind.READY, [event.kind for event in seen])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -56,6 +56,21 @@ class Process(unittest.TestCase):
             started.wait()
         """)
 
+    def test_exit_with_everything_alive(self):
+        self.clean("""
+            import byway
+            engine = byway.Engine(monotonic=lambda: 1)
+            queue = byway.Queue(); queue.set_notify(lambda: None)
+            chain = byway.Chain(engine, "consumer://127.0.0.1/S")
+            chain.set_invokers(byway.Invokers(engine, ["tri://10.0.0.1:1/S"], [1], on_end=lambda: print("ended")))
+            chain.add_router(byway.Router(engine, "mine", lambda request: None))
+            session = chain.session()
+            assert session.tags(byway.Invocation("m")) == [1]
+            address = byway.Address(engine, "a.example", 80, dns=byway.Dns(engine, lambda host: ["192.0.2.1"]))
+            kept = [byway.Selector(address) for _ in range(3)]
+            routes = [route for selector in kept for route in selector.next()]
+        """, "ended\n")
+
     def test_callbacks_survive_collection_of_their_handles(self):
         self.clean("""
             import gc, byway

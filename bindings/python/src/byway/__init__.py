@@ -1,6 +1,7 @@
 """byway: a route engine. Where do I connect next? Which provider serves this call?"""
 from ._library import find_library, has_feature, status_message, status_name, version, version_number
 from .chain import Balance, Chain, Choice, Picked, Report, Session
+from .connecting import connect
 from .dial import (
     LATER,
     NO_LIMIT,
@@ -14,7 +15,6 @@ from .dial import (
     PollFd,
     RaceUntil,
     Resume,
-    connect,
 )
 from .dns import Dns, DnsRequest
 from .engine import Call, Dialect, Engine, FailedRoute, Listener

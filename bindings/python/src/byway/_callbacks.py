@@ -37,13 +37,21 @@ def alive() -> int:
     return len(_objects)
 
 
+def immortal(trampoline: Any) -> Any:
+    """Keeps a trampoline for as long as the process: what is released when modules are emptied may still call it."""
+    python = getattr(ctypes, "pythonapi", None)
+    if python is not None:
+        python.Py_IncRef(ctypes.py_object(trampoline))
+    return trampoline
+
+
 def _destroy(user_data: Optional[int], _pop: Any = _objects.pop) -> None:
     # May come when the interpreter ends and modules are empty: what is needed is an argument.
     _pop(user_data or 0, None)
 
 
 #: Field ``destroy`` of every callback struct.
-destroy = _abi.byway_destroy(_destroy)
+destroy = immortal(_abi.byway_destroy(_destroy))
 
 
 def _destroy_and_tell(user_data: Optional[int], _pop: Any = _objects.pop) -> None:
@@ -57,7 +65,7 @@ def _destroy_and_tell(user_data: Optional[int], _pop: Any = _objects.pop) -> Non
 
 
 #: The same for sets whose end is what the host wants to know: calls the object.
-destroy_and_tell = _abi.byway_destroy(_destroy_and_tell)
+destroy_and_tell = immortal(_abi.byway_destroy(_destroy_and_tell))
 
 
 def guarded(
@@ -81,7 +89,7 @@ def guarded(
                 return error.code
             return otherwise
 
-    return kind(trampoline)
+    return immortal(kind(trampoline))
 
 
 def text(address: Optional[int], length: int) -> str:

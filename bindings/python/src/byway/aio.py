@@ -6,6 +6,7 @@ import ssl as _ssl
 from typing import Any, Optional, Tuple, Union
 
 from . import errors
+from .connecting import needs_proxy_tls
 from .dial import Connected, Dial
 from .route import Address
 from .selector import Selection, Selector
@@ -65,8 +66,13 @@ async def open_connection(
     timeout: Optional[float] = None,
     **options: Any,
 ) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """As ``asyncio.open_connection``, over the routes of an address."""
+    """As ``asyncio.open_connection``, over the routes of an address.
+
+    A route through an HTTPS proxy raises ConnectError (``BYWAY_E_NEEDS_PROXY_TLS``): asyncio's streams carry one TLS.
+    """
     connected = await asyncio.wait_for(dial(address, **options), timeout)
+    if connected.needs_proxy_tls:
+        raise needs_proxy_tls(connected)
     name = server_hostname or (address.host if ssl else None)
     try:
         return await asyncio.open_connection(sock=connected.socket, ssl=ssl, server_hostname=name)

@@ -397,11 +397,3 @@ _OPEN = _callbacks.guarded(_abi.byway_dial_callbacks_open_socket, _open)
 _CONFIGURE = _callbacks.guarded(_abi.byway_dial_callbacks_configure, _configure)
 _CLOSE = _callbacks.guarded(_abi.byway_dial_callbacks_close_socket, _close)
 _AUTH = _callbacks.guarded(_abi.byway_dial_callbacks_proxy_auth, _auth)
-
-
-def connect(address: Address, timeout: Optional[float] = None, **options: Any) -> Tuple[socket.socket, Route]:
-    """A connected blocking socket to an address, through whatever proxy was chosen for it."""
-    with Dial(address, **options) as dial:
-        connected = dial.run(timeout)
-    connected.socket.setblocking(True)
-    return connected.socket, connected.route

@@ -106,10 +106,10 @@ class Handshake(Handle):
         """A new connection to the same hop stands, and TLS on it."""
         call(lib.byway_handshake_reconnected, self.pointer)
 
-    def run(self, sock: socket.socket) -> bytes:
-        """Drives the dialogue over a blocking socket, for example one with TLS to the proxy, as far as it goes without
-        the host: returns when ``want`` is DONE, CREDENTIALS or RECONNECT. Gives back what arrived behind the dialogue:
-        the first bytes of the tunnel."""
+    def run(self, sock: socket.socket) -> Want:
+        """Drives the dialogue over a blocking socket, with or without TLS to the proxy, as far as it goes without the
+        host: until the tunnel stands (DONE), credentials are asked for, or another connection is needed. Takes nothing
+        from the socket that belongs to the tunnel."""
         while True:
             want, limit = self.wanted()
             if want == Want.WRITE:
@@ -117,13 +117,11 @@ class Handshake(Handle):
                 sock.sendall(data)
                 self.sent(len(data))
             elif want in (Want.READ, Want.PEEK):
-                # TLS cannot peek: the rest is handed over.
-                data = sock.recv(limit if want == Want.READ else 65536)
-                if not data:
+                # TLS cannot peek, so an answer whose end is not known is read byte by byte.
+                data = sock.recv(limit if want == Want.READ else 1)
+                if data:
+                    self.feed(data)
+                else:
                     self.eof()
-                    continue
-                rest = data[self.feed(data):]
-                if rest:
-                    return rest
             else:
-                return b""
+                return want

@@ -7,7 +7,7 @@ import threading
 from typing import Any, Callable, List, NamedTuple, Optional
 
 from . import _abi, _callbacks
-from ._core import Handle, call, check, give
+from ._core import Handle, call, check, finish_at_exit, give
 from ._library import lib
 
 _ROOM = 64
@@ -89,6 +89,11 @@ class Queue(Handle):
             ctypes.sizeof(_abi.byway_notify_callbacks), _callbacks.register(notify), _callbacks.destroy, _NOTIFY
         )
         call(lib.byway_queue_set_notify, self.pointer, ctypes.addressof(callbacks))
+        finish_at_exit(self)
+
+    def _at_exit(self) -> None:
+        # Threads of the library may not call into an interpreter that is gone.
+        self.set_notify(None)
 
 
 def _notify(target: Callable[[], None]) -> None:

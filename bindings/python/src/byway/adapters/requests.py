@@ -5,11 +5,13 @@
 >>> session.mount("https://", BywayAdapter(engine, proxy_selector=chooser))
 
 A plain ``http`` request through an HTTP proxy is tunnelled as an ``https`` one is: the origin sees no difference, and
-the proxy learns only host and port.
+the proxy learns only host and port. TLS to an origin through a proxy that itself is behind TLS is refused with an error:
+urllib3 has no public place for a second TLS inside the first.
 """
 from __future__ import annotations
 
 import socket
+import ssl
 from typing import Any, Dict, Optional, Tuple
 
 import requests.adapters
@@ -18,31 +20,10 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from .. import errors
-from ..dial import connect
-from ..engine import Engine
 from ..dns import Dns
+from ..engine import Engine
 from ..proxy import ProxySelector
-from ..route import Address
-
-
-
-class Dialler:
-    """What a connection needs to open its socket."""
-
-    def __init__(
-        self, engine: Engine, proxy_selector: Optional[ProxySelector], dns: Optional[Dns], options: Dict[str, Any]
-    ) -> None:
-        self.engine, self.proxy_selector, self.dns, self.options = engine, proxy_selector, dns, options
-
-    def open(self, host: str, port: int, tls: bool, timeout: Optional[float]) -> socket.socket:
-        """A connected blocking socket to the origin, through the proxy chosen for it."""
-        address = Address(
-            self.engine, host, port, tls=tls, proxy_selector=self.proxy_selector, dns=self.dns,
-            # Behind a tunnel every request looks the same, see the module.
-            protocols=() if tls else ("h2_prior_knowledge",),
-        )
-        connected, _ = connect(address, timeout, **self.options)
-        return connected
+from ._dialler import Dialler
 
 
 def _seconds(connection: Any) -> Optional[float]:
@@ -52,7 +33,8 @@ def _seconds(connection: Any) -> Optional[float]:
 
 def _open(connection: Any, tls: bool) -> socket.socket:
     try:
-        opened: socket.socket = connection.byway.open(connection.host, connection.port, tls, _seconds(connection))
+        dialler: Dialler = connection.byway
+        opened = dialler.open(connection.host, connection.port, tls, _seconds(connection), tls_in_tls=False)
     except errors.TimeoutError as error:
         raise urllib3.exceptions.ConnectTimeoutError(connection, str(error)) from error
     except errors.BywayError as error:
@@ -104,11 +86,12 @@ class BywayPoolManager(urllib3.PoolManager):
         *,
         proxy_selector: Optional[ProxySelector] = None,
         dns: Optional[Dns] = None,
+        proxy_tls: Optional[ssl.SSLContext] = None,
         dial_options: Optional[Dict[str, Any]] = None,
         **pool_options: Any,
     ) -> None:
         super().__init__(**pool_options)
-        self.dialler = Dialler(engine, proxy_selector, dns, dial_options or {})
+        self.dialler = Dialler(engine, proxy_selector, dns, proxy_tls, dial_options)
         self.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
 
     def _new_pool(self, scheme: str, host: str, port: int, request_context: Optional[Dict[str, Any]] = None) -> Any:
@@ -126,18 +109,19 @@ class BywayAdapter(requests.adapters.HTTPAdapter):
         *,
         proxy_selector: Optional[ProxySelector] = None,
         dns: Optional[Dns] = None,
+        proxy_tls: Optional[ssl.SSLContext] = None,
         dial_options: Optional[Dict[str, Any]] = None,
         **adapter_options: Any,
     ) -> None:
-        self._byway: Tuple[Any, ...] = (engine, proxy_selector, dns, dial_options)
+        self._byway: Tuple[Any, ...] = (engine, proxy_selector, dns, proxy_tls, dial_options)
         super().__init__(**adapter_options)
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **pool_kwargs: Any) -> None:
         """Called by requests."""
-        engine, proxy_selector, dns, dial_options = self._byway
+        engine, proxy_selector, dns, proxy_tls, dial_options = self._byway
         self.poolmanager = BywayPoolManager(
-            engine, proxy_selector=proxy_selector, dns=dns, dial_options=dial_options, num_pools=connections,
-            maxsize=maxsize, block=block, **pool_kwargs,
+            engine, proxy_selector=proxy_selector, dns=dns, proxy_tls=proxy_tls, dial_options=dial_options,
+            num_pools=connections, maxsize=maxsize, block=block, **pool_kwargs,
         )
 
     def proxy_manager_for(self, proxy: str, **proxy_kwargs: Any) -> Any:
