@@ -13,6 +13,7 @@ import c_programs
 import faces
 import package
 from artefacts import BUILD, CARGO, FEATURES, PRIVATE, ROOT, Broken, compile_c, prefix
+from quickstart import quickstart
 from report import Report, run, tail
 from surface import surface
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
-from artefacts import BUILD, LIMIT, PRIVATE, PROFILE, ROOT, have, prefix
+from artefacts import BUILD, FEATURES, LIMIT, PRIVATE, PROFILE, ROOT, have, prefix
 from report import run, tail
 
 PYTHON = ROOT / "bindings" / "python"
