@@ -10,6 +10,7 @@ import traceback
 from pathlib import Path
 
 import dialogues
+import mesh
 import net
 import okhttp
 import okhttp_selector
@@ -17,9 +18,10 @@ import order
 import picks
 import race
 import rules
+import scripts
 from case import Fails, Skips
 
-SUBJECTS = (okhttp, okhttp_selector, dialogues, race, rules, picks, net, order)
+SUBJECTS = (okhttp, okhttp_selector, dialogues, race, rules, mesh, scripts, picks, net, order)
 KINDS = {key: run for subject in SUBJECTS for key, run in subject.KINDS.items()}
 
 

@@ -5,12 +5,13 @@ from case import shown
 
 
 class World:
-    """One case's world. Numbers are rows + 1; monotonic time, `now`, stands still until it is moved."""
+    """One case's world. Numbers are rows + 1; monotonic time, `now`, stands still until it is moved. Draws are `random`'s,
+    or follow a seed."""
 
-    def __init__(self, dialect, consumer, rows, extra=None, unless=""):
+    def __init__(self, dialect, consumer, rows, extra=None, unless="", random=None):
         self.now = 3600000000000
         self.rows = rows or []
-        self.engine = byway.Engine(seed=7, dialect=dialect, monotonic=lambda: self.now)
+        self.engine = byway.Engine(seed=7, dialect=dialect, monotonic=lambda: self.now, random=random)
         self.chain = byway.Chain(self.engine, consumer)
         urls = [row if isinstance(row, str) else row["url"] for row in self.rows]
         if extra:
@@ -25,13 +26,14 @@ class World:
     def __exit__(self, *_):
         self.engine.close()
 
-    def call(self, invocation):
+    def call(self, invocation, types=None):
         """Sets the call; says whether the case names a method."""
         invocation = invocation or {}
         method, arguments = invocation.get("method"), invocation.get("arguments") or []
         texts = [value if value is None or isinstance(value, str) else shown(value) for value in arguments]
         # A first argument that is no text names no method of a generic call.
-        types = ["java.lang.Object"] * len(texts) if arguments and not isinstance(arguments[0], str) else []
+        if types is None:
+            types = ["java.lang.Object"] * len(texts) if arguments and not isinstance(arguments[0], str) else []
         attachments = {key: value for key, value in (invocation.get("attachments") or {}).items() if isinstance(value, str)}
         named = isinstance(method, str)
         self.invocation.reset(method if named else "", types=types, arguments=texts, attachments=attachments)

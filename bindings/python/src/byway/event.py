@@ -13,7 +13,7 @@ from .route import Route
 
 
 class EventKind(enum.IntEnum):
-    """Kinds of event, in the order in which a connection has them; the last two are of rules and chains."""
+    """Kinds of event, in the order in which a connection has them; behind those the ones of rules and chains."""
 
     PROXY_SELECT_START = _abi.BYWAY_EVENT_PROXY_SELECT_START
     PROXY_SELECT_END = _abi.BYWAY_EVENT_PROXY_SELECT_END

@@ -21,8 +21,6 @@ class RuleKind(enum.IntEnum):
     AFFINITY = _abi.BYWAY_RULE_AFFINITY
     MESH = _abi.BYWAY_RULE_MESH
     SCRIPT = _abi.BYWAY_RULE_SCRIPT
-    MESH = _abi.BYWAY_RULE_MESH
-    SCRIPT = _abi.BYWAY_RULE_SCRIPT
 
 
 def rule_key(
