@@ -201,17 +201,22 @@ def followed(program, begin, expected, spread):
             and all(answer in seen for answer in spread))
 
 
-def library(folder):
+def library():
+    """The static library; the shared one lies beside it."""
     given = os.environ.get("BYWAY_LIBRARY")
     found = [given] if given else sorted(
         (path for kind in ("release", "quick", "debug") for path in glob.glob(f"{ROOT}/target/{kind}/libbyway.a")),
         key=os.path.getmtime, reverse=True)
     if not found:
         raise SystemExit("no libbyway.a: run make build first")
+    return pathlib.Path(found[0])
+
+
+def caller(folder):
     program = folder / "caller"
     subprocess.run([os.environ.get("CC", "cc"), "-O2", "-Wall", f"-I{ROOT}/include", "-o", str(program),
-                    str(HERE / "caller.c"), found[0], "-lpthread", "-lm", "-ldl", "-lrt", "-lutil"], check=True)
-    return program, pathlib.Path(found[0]).with_suffix(".so")
+                    str(HERE / "caller.c"), str(library()), "-lpthread", "-lm", "-ldl", "-lrt", "-lutil"], check=True)
+    return program
 
 
 def classes():
@@ -223,12 +228,11 @@ def classes():
 
 
 def callers(zookeeper, folder, classpath):
-    program, shared = library(folder)
-    programs = [Program("C", [str(program), zookeeper.address], True)]
+    programs = [Program("C", [str(caller(folder)), zookeeper.address], True)]
     python = ROOT / "bindings" / "python" / "src"
     if python.exists():
         programs.append(Program("Python", [sys.executable, str(HERE / "caller.py"), zookeeper.address], True,
-                                {"PYTHONPATH": str(python), "BYWAY_LIBRARY": str(shared)}))
+                                {"PYTHONPATH": str(python), "BYWAY_LIBRARY": str(library().with_suffix(".so"))}))
     else:
         print("skipped: Python caller: no binding")
     if not (HERE / "java-caller").exists():

@@ -215,6 +215,17 @@ pub enum AffinityValue {
     JavaParameter,
 }
 
+/// Which of the consumer's parameters lie over a provider's, where a list comes from a registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConsumerParameters {
+    /// Those that say how one provider is picked.
+    ForPicking,
+    /// All but those that describe the provider.
+    All,
+    /// Those that say how one provider is picked; others where the provider has none.
+    WhereMissing,
+}
+
 /// One router of a chain and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -364,6 +375,9 @@ pub struct Table {
     pub static_order: i64,
     /// Go routes only invokers of the consumer's own service key, unless there are none.
     pub service_key_filter: bool,
+    /// Java 3.2 and later asks what the provider itself has registered, or `region=$region` would be true of everybody;
+    /// 2.7 asks the merged URL, in which the consumer's parameters win, Go one in which the provider's do.
+    pub consumer_parameters: ConsumerParameters,
     /// Java 3 stops a chain at an empty list; Go and 2.7 run on.
     pub fail_fast: bool,
     /// How one provider is picked. Java 3 draws without weights unless the first provider names one, a short cut
@@ -434,6 +448,7 @@ const BYWAY: Table = Table {
     ],
     static_order: 0,
     service_key_filter: false,
+    consumer_parameters: ConsumerParameters::ForPicking,
     fail_fast: true,
     pick: Quirks {
         first_decides_about_weights: false,
@@ -493,6 +508,7 @@ static DUBBO_27: Table = Table {
         at("app", 150, Role::Application),
         at("address", 180, Role::Address),
     ],
+    consumer_parameters: ConsumerParameters::All,
     fail_fast: false,
     pick: Quirks {
         first_decides_about_weights: false,
@@ -547,6 +563,7 @@ static DUBBO_GO: Table = Table {
         at("consumer.condition", 145, Role::Application),
     ],
     service_key_filter: true,
+    consumer_parameters: ConsumerParameters::WhereMissing,
     fail_fast: false,
     pick: Quirks {
         first_decides_about_weights: false,

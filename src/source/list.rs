@@ -11,6 +11,7 @@ use crate::chain::hash;
 use crate::chain::snapshot::{Invokers, InvokersBuilder};
 use crate::chain::url::{Parts, Url};
 use crate::error::{Error, Result, Status};
+use crate::rules::dialect::Dialect;
 use hashbrown::HashTable;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -69,10 +70,10 @@ struct Pending {
 
 impl List {
     /// For a consumer; empty.
-    pub fn new(consumer: Arc<Url>) -> List {
+    pub fn new(consumer: Arc<Url>, dialect: Dialect) -> List {
         List {
             matcher: Matcher::new(&consumer),
-            merge: Merge::new(&consumer),
+            merge: Merge::new(&consumer, dialect),
             consumer,
             rows: HashTable::new(),
             identities: HashMap::new(),
@@ -308,7 +309,7 @@ mod tests {
     use super::*;
 
     fn list(consumer: &str) -> List {
-        List::new(Arc::new(Url::parse(consumer).unwrap()))
+        List::new(Arc::new(Url::parse(consumer).unwrap()), Dialect::Byway)
     }
 
     fn entries(texts: &[&str]) -> Vec<Arc<str>> {
@@ -354,7 +355,7 @@ mod tests {
         assert!(outcome.refused.last().unwrap().message().starts_with("12 more"));
         assert!(outcome.refused.iter().all(|error| !error.to_string().contains("secret")));
         assert_eq!(rows(&list), [(1, "h:1".to_owned())]);
-        assert_eq!(list.current().text(0), Some("dubbo://h:1/S?application=shop&remote.application=stock"));
+        assert_eq!(list.current().text(0), Some("dubbo://h:1/S?application=stock"));
         let again = list.update(&texts, &[], false).unwrap();
         assert!(!again.changed && again.refused.is_empty());
     }

@@ -198,13 +198,17 @@ def cpp(report):
 
 
 def estate(report):
-    """The example with ZooKeeper and real Dubbo providers, followed by every caller there is."""
-    done = run([sys.executable, str(ROOT / "examples" / "dubbo" / "run.py")], timeout=900,
-               env={"BYWAY_LIBRARY": str(prefix() / "lib" / "libbyway.a")})
-    for what, why in re.findall(r"^skipped: ([^:]*): (.*)$", done.stdout, re.M):
-        report.skip(what, why)
-    for line in done.stdout.splitlines():
-        if line.startswith("FAIL"):
-            print(f"FAIL {report.name}: {line[4:].strip()}")
-    if not report.counted(done.stdout, r"^(\d+) passed, (\d+) failed()()$"):
-        report.ok(False, "the example ends with its count", done.stdout)
+    """With ZooKeeper and real Dubbo: the example, followed by every caller there is, and byway's choices side by side
+    with those of Dubbo's own consumer."""
+    for program in ("examples/dubbo/run.py", "tests/dubbo"):
+        done = run([sys.executable, str(ROOT / program)], timeout=900,
+                   env={"BYWAY_LIBRARY": str(prefix() / "lib" / "libbyway.a")})
+        for what, why in re.findall(r"^skipped: ([^:]*): (.*)$", done.stdout, re.M):
+            report.skip(what, why)
+        lines = done.stdout.splitlines()
+        for at, line in enumerate(lines):
+            if line.startswith("FAIL"):
+                print(f"FAIL {report.name}: {line[4:].strip()}")
+                print("\n".join(f"    {more}" for more in lines[at + 1:at + 40]))
+        if not report.counted(done.stdout, r"^(\d+) passed, (\d+) failed()()$"):
+            report.ok(False, f"{program} ends with its count", done.stdout)

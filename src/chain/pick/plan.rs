@@ -83,6 +83,13 @@ const DEFAULT_TIMEOUT_MS: u32 = 1000;
 const REGISTRY: &str = "org.apache.dubbo.registry.RegistryService";
 const METHOD_KEYS: [&str; 6] = ["weight", "loadbalance", "sticky", "timeout", "hash.nodes", "hash.arguments"];
 
+/// True for parameters that say how one provider is picked: a consumer's own come before the provider's.
+pub fn is_for_picking(key: &str) -> bool {
+    let ends =
+        |name: &&str| key.strip_suffix(*name).is_some_and(|head| head.is_empty() || head.ends_with('.'));
+    METHOD_KEYS.iter().chain(&["warmup"]).any(|name| ends(&name))
+}
+
 impl Plan {
     /// Digests the parameters of a list.
     ///

@@ -6,7 +6,7 @@ use crate::chain::snapshot::Invokers;
 use crate::chain::url::Url;
 use crate::error::{Error, Source, Status};
 use crate::rules::RuleKind;
-use crate::rules::dialect::{application_rule_key, service_rule_key};
+use crate::rules::dialect::{Dialect, application_rule_key, service_rule_key};
 use crate::source::board::{Board, Watcher};
 use crate::source::configurator::Configurators;
 use crate::source::instances::{Instance, Service, applications, services, urls};
@@ -65,10 +65,10 @@ struct Overrides {
 }
 
 impl Feed {
-    pub(super) fn new(consumer: Arc<Url>, options: &BindOptions) -> Feed {
+    pub(super) fn new(consumer: Arc<Url>, dialect: Dialect, options: &BindOptions) -> Feed {
         Feed {
             watcher: None,
-            list: List::new(Arc::clone(&consumer)),
+            list: List::new(Arc::clone(&consumer), dialect),
             consumer,
             discovery: options.discovery,
             protection: options.empty_protection,
@@ -256,7 +256,7 @@ impl Feed {
     fn service_configurators(&self) -> String {
         let given = |name: &str| self.consumer.given(name).unwrap_or_default();
         let key = service_rule_key(
-            crate::rules::dialect::Dialect::Byway,
+            Dialect::Byway,
             RuleKind::Condition,
             self.consumer.interface(),
             given("version"),

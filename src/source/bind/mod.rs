@@ -177,7 +177,7 @@ impl Binding {
     /// no error: the world comes when it does.
     pub fn new(source: Arc<dyn Source>, target: Arc<dyn Target>, options: BindOptions) -> Binding {
         let consumer = Arc::new(target.consumer().clone());
-        let feed = Feed::new(Arc::clone(&consumer), &options);
+        let feed = Feed::new(Arc::clone(&consumer), target.dialect(), &options);
         let bound = Arc::new(Bound {
             source,
             target,
