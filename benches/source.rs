@@ -15,6 +15,7 @@ mod server;
 
 use admin::Admin;
 use byway::chain::invocation::Invocation;
+use byway::engine::routing::RoutingChain;
 use byway::source::Source;
 use byway::source::bind::{BindEvent, BindOptions};
 use byway::source::providers::encode;
@@ -22,14 +23,19 @@ use byway::source::zookeeper::ZooKeeperSource;
 use fixture::*;
 use server::Server;
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 fn bar(name: &str, value: f64, limit: f64) {
     let verdict = if value <= limit { "ok" } else { "short" };
     println!("bar {name} {value:.3} {limit} {verdict}");
+}
+
+/// CPU time in milliseconds of this process without this thread, which writes the changes.
+fn others_cpu_ms() -> f64 {
+    cpu_ms(libc::CLOCK_PROCESS_CPUTIME_ID) - cpu_ms(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// CPU time in milliseconds: of this thread, or of all of them.
@@ -47,11 +53,18 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 /// A chain bound to the server, and the moments at which another world was in force.
 struct Timed {
-    chain: Arc<byway::engine::routing::RoutingChain>,
-    worlds: Receiver<Instant>,
+    chain: Arc<RoutingChain>,
+    worlds: Mutex<Receiver<Instant>>,
     binding: byway::source::bind::Binding,
     source: Arc<ZooKeeperSource>,
     engine: Arc<byway::engine::Engine>,
+}
+
+impl Timed {
+    /// When the next world came into force.
+    fn world(&self) -> Instant {
+        self.worlds.lock().unwrap().recv_timeout(PATIENCE).unwrap()
+    }
 }
 
 fn timed(server: &Server) -> Timed {
@@ -59,7 +72,7 @@ fn timed(server: &Server) -> Timed {
     let chain = chain(&engine);
     let source = ZooKeeperSource::new(options(&format!("127.0.0.1:{}", server.port))).unwrap();
     let (sender, worlds) = channel();
-    let sender = std::sync::Mutex::new(sender);
+    let sender = Mutex::new(sender);
     let events = move |event: &BindEvent| {
         if matches!(event, BindEvent::Changed(_)) {
             let _ = sender.lock().unwrap().send(Instant::now());
@@ -69,7 +82,7 @@ fn timed(server: &Server) -> Timed {
     let binding = chain.bind(Arc::clone(&source) as Arc<dyn Source>, bind);
     binding.wait_ready(PATIENCE).unwrap();
     worlds.recv_timeout(PATIENCE).unwrap();
-    Timed { chain, worlds, binding, source, engine }
+    Timed { chain, worlds: Mutex::new(worlds), binding, source, engine }
 }
 
 /// A bare client: watches one node, reads it when told, and says when it had the new data.
@@ -116,23 +129,20 @@ fn latency() {
     admin.make(RULE, only(1).as_bytes());
     let timed = timed(&server);
     let moments = bare(&server);
-    let (mut own, mut plain, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut own, mut plain) = (Vec::new(), Vec::new());
     for round in 1..401u16 {
         let port = round % 10 + 1;
         let begin = Instant::now();
         admin.set(RULE, only(port).as_bytes());
-        let effective = timed.worlds.recv_timeout(PATIENCE).unwrap();
+        let effective = timed.world();
         let told = moments.recv_timeout(PATIENCE).unwrap();
         let choice = timed.chain.chain().route(&Invocation::new(b"hello")).unwrap();
         let row = choice.invokers().row_of(choice.to_tags()[0]).unwrap();
         assert!(choice.invokers().address(row).ends_with(&format!(":{port}")), "the next call routes by it");
         // Caches of the server and the JIT warm up first.
         if round > 100 {
-            let (own_ms, plain_ms) =
-                ((effective - begin).as_secs_f64() * 1e3, (told - begin).as_secs_f64() * 1e3);
-            own.push(own_ms);
-            plain.push(plain_ms);
-            ratios.push(own_ms / plain_ms);
+            own.push((effective - begin).as_secs_f64() * 1e3);
+            plain.push((told - begin).as_secs_f64() * 1e3);
         }
         std::thread::sleep(Duration::from_millis(15));
     }
@@ -166,17 +176,17 @@ fn ten_thousand() {
 
     // One provider registers itself again under another URL: its node goes and another comes.
     let mut costs = Vec::new();
-    for round in 0..60u32 {
+    for round in 0..150u32 {
         let (old, new) = (path(round + 100, ""), path(round + 100, "&weight=7"));
-        let before = cpu_ms(libc::CLOCK_PROCESS_CPUTIME_ID);
+        let before = others_cpu_ms();
         admin.delete(&old);
-        timed.worlds.recv_timeout(PATIENCE).unwrap();
-        let between = cpu_ms(libc::CLOCK_PROCESS_CPUTIME_ID);
+        timed.world();
+        let between = others_cpu_ms();
         // Two changes, two worlds: each is one changed provider.
         costs.push(between - before);
-        admin.make(&new, b"");
-        timed.worlds.recv_timeout(PATIENCE).unwrap();
-        costs.push(cpu_ms(libc::CLOCK_PROCESS_CPUTIME_ID) - between);
+        admin.create(&new);
+        timed.world();
+        costs.push(others_cpu_ms() - between);
     }
     bar("source_one_of_10000_cpu_ms", median(costs), 5.0);
     readers(&timed, &mut admin);
@@ -184,41 +194,40 @@ fn ten_thousand() {
     drop((timed.source, timed.engine));
 }
 
-/// Nanoseconds a call costs a reader's thread, best of a few rounds.
-fn reader_ns(timed: &Timed, rounds: usize) -> f64 {
+/// Nanoseconds a call costs a reader's thread, median of at least 15 rounds, until `enough`.
+fn reader_ns(chain: &RoutingChain, enough: impl Fn() -> bool) -> f64 {
     const CALLS: u32 = 200_000;
-    let mut session = timed.chain.chain().session();
-    let costs = (0..rounds).map(|_| {
+    let mut session = chain.chain().session();
+    let mut costs = Vec::new();
+    while costs.len() < 15 || !enough() {
         let before = cpu_ms(libc::CLOCK_THREAD_CPUTIME_ID);
         for _ in 0..CALLS {
             std::hint::black_box(session.route(&Invocation::new(b"hello")).unwrap().len());
         }
-        (cpu_ms(libc::CLOCK_THREAD_CPUTIME_ID) - before) * 1e6 / f64::from(CALLS)
-    });
-    median(costs.collect())
+        costs.push((cpu_ms(libc::CLOCK_THREAD_CPUTIME_ID) - before) * 1e6 / f64::from(CALLS));
+    }
+    median(costs)
 }
 
-/// Calls while a provider of the ten thousand changes all the time.
+/// Calls while one of the ten thousand comes and goes, again and again, each time seen before the next.
 fn readers(timed: &Timed, admin: &mut Admin) {
-    let quiet = reader_ns(timed, 15);
-    let stop = AtomicBool::new(false);
-    let (busy, worlds) = std::thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            let mut worlds = 0u32;
-            while !stop.load(Ordering::Relaxed) {
-                let at = path(9_000, &format!("&weight={worlds}"));
-                admin.make(&at, b"");
+    const CHANGES: u32 = 200;
+    let quiet = reader_ns(&timed.chain, || true);
+    let over = AtomicBool::new(false);
+    let busy = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..CHANGES / 2 {
+                let at = path(9_000, &format!("&weight={round}"));
+                admin.create(&at);
+                timed.world();
                 admin.delete(&at);
-                worlds += 1;
-                std::thread::sleep(Duration::from_millis(5));
+                timed.world();
             }
-            worlds
+            over.store(true, Ordering::Relaxed);
         });
-        let busy = reader_ns(timed, 15);
-        stop.store(true, Ordering::Relaxed);
-        (busy, writer.join().unwrap())
+        reader_ns(&timed.chain, || over.load(Ordering::Relaxed))
     });
-    println!("# a call costs {quiet:.1} ns while nothing changes, {busy:.1} ns during {worlds} changes");
+    println!("# a call costs {quiet:.1} ns while nothing changes, {busy:.1} ns during {CHANGES} changes");
     bar("source_reader_during_changes_ratio", busy / quiet, 1.4);
 }
 

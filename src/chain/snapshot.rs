@@ -149,6 +149,31 @@ impl Invokers {
         text.map(Cow::Borrowed)
     }
 
+    /// The different applications of the providers, in order of their first rows.
+    pub fn applications(&self) -> Vec<&str> {
+        let columns = ["remote.application", "application"].map(|name| self.data(name));
+        let mut known = columns.map(|data| vec![false; data.map_or(0, |data| data.dictionary.len()) + 1]);
+        let mut found: Vec<&str> = Vec::new();
+        for row in 0..self.rows {
+            for (data, known) in columns.iter().zip(&mut known) {
+                let Some(data) = data else { continue };
+                let id = data.ids.get(row);
+                let Some(known) = known.get_mut(id as usize) else { continue };
+                if *known {
+                    break;
+                }
+                if let Some(text) = data.dictionary.text(id).filter(|text| !text.is_empty()) {
+                    *known = true;
+                    if !found.contains(&text) {
+                        found.push(text);
+                    }
+                    break;
+                }
+            }
+        }
+        found
+    }
+
     /// `host:port` of a row, for people.
     pub fn address(&self, row: usize) -> String {
         self.column(row, &Column::Address).map(Cow::into_owned).unwrap_or_default()

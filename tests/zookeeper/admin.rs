@@ -84,6 +84,11 @@ impl Admin {
         }
     }
 
+    /// Makes an empty node under one that is there.
+    pub fn create(&mut self, path: &str) {
+        assert_eq!(self.call(|xid| Request::create(xid, path, b"", false)), wire::OK, "{path}");
+    }
+
     /// Makes a node only this identity may touch.
     pub fn make_for(&mut self, path: &str, data: &[u8], identity: (&str, &str)) {
         assert_eq!(self.call(|xid| Request::create_for(xid, path, data, false, identity)), wire::OK);

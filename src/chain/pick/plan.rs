@@ -85,9 +85,10 @@ const METHOD_KEYS: [&str; 6] = ["weight", "loadbalance", "sticky", "timeout", "h
 
 /// True for parameters that say how one provider is picked: a consumer's own come before the provider's.
 pub fn is_for_picking(key: &str) -> bool {
-    let ends =
-        |name: &&str| key.strip_suffix(*name).is_some_and(|head| head.is_empty() || head.ends_with('.'));
-    METHOD_KEYS.iter().chain(&["warmup"]).any(|name| ends(&name))
+    METHOD_KEYS.iter().chain(&["warmup"]).any(|name| {
+        // For one method as well: `hello.loadbalance`.
+        key.strip_suffix(name).is_some_and(|head| head.is_empty() || head.ends_with('.'))
+    })
 }
 
 impl Plan {

@@ -4,7 +4,6 @@
 use super::matchers::Asked;
 use super::route::Compiled;
 use super::{MeshRules, SUFFIX};
-use crate::chain::program::Column;
 use crate::chain::router::{ActiveRule, Request, Router, RouterSlot, RuleRouter, SlotBody, Verdict};
 use crate::chain::snapshot::Invokers;
 use crate::error::{Error, Result, Source, Status};
@@ -56,14 +55,8 @@ impl MeshRouter {
 
 impl RuleRouter for MeshRouter {
     fn keys(&self, invokers: &Invokers) -> Vec<Arc<str>> {
-        let mut names: Vec<String> = Vec::new();
-        for row in 0..invokers.len() {
-            let Some(name) = invokers.column(row, &Column::Application) else { continue };
-            if !name.is_empty() && name != "unknown" && !names.iter().any(|known| *known == *name) {
-                names.push(name.into_owned());
-            }
-        }
-        names.into_iter().map(|name| format!("{name}{SUFFIX}").into()).collect()
+        let names = invokers.applications().into_iter().filter(|name| *name != "unknown");
+        names.map(|name| format!("{name}{SUFFIX}").into()).collect()
     }
 
     fn bind(&self, invokers: &Arc<Invokers>, rules: &[ActiveRule], _: bool) -> Option<Arc<dyn Router>> {

@@ -267,7 +267,7 @@ impl Feed {
     }
 
     fn make_list(&mut self, said: Vec<Value>, gone: bool, overridden: bool) {
-        let all: Vec<Arc<str>> = said.iter().flat_map(|value| value.list().iter().cloned()).collect();
+        let all = joined(&said);
         let had = !self.list.current().is_empty();
         let groups = std::mem::take(&mut self.overrides);
         let lists = [&groups[0].list, &groups[1].list, &groups[2].list];
@@ -289,8 +289,7 @@ impl Feed {
             self.kept = true;
             match overridden {
                 true => {
-                    let old: Vec<Arc<str>> =
-                        self.entries.iter().flat_map(|value| value.list().iter().cloned()).collect();
+                    let old = joined(&self.entries);
                     self.list.update(&old, &lists, true).map(Some)
                 }
                 false => Ok(None),
@@ -437,6 +436,14 @@ impl Feed {
                 None
             }
         }
+    }
+}
+
+/// The entries of several lists; those of a single one without a copy.
+fn joined(lists: &[Value]) -> Arc<[Arc<str>]> {
+    match lists {
+        [Value::List(only)] => Arc::clone(only),
+        _ => lists.iter().flat_map(|value| value.list().iter().cloned()).collect(),
     }
 }
 

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 const MAX_FRAME: usize = 256 << 20;
 /// Room for reading that is kept between frames.
 const KEPT: usize = 256 << 10;
+/// More room is given back after this time without a frame that needed it: a long list is read again with every change.
+const ROOMY: Duration = Duration::from_secs(10);
 
 const POLLIN: i16 = 1;
 const POLLOUT: i16 = 4;
@@ -30,6 +32,8 @@ pub(super) struct Connection {
     outbox: Vec<u8>,
     sent: usize,
     closed: bool,
+    /// When a frame last needed more room than is kept.
+    large_at: Instant,
     pub(super) heard_at: Instant,
     pub(super) sent_at: Instant,
 }
@@ -91,6 +95,7 @@ impl Connection {
                         outbox: Vec::new(),
                         sent: 0,
                         closed: false,
+                        large_at: now,
                         heard_at: now,
                         sent_at: now,
                     }));
@@ -228,7 +233,7 @@ impl Connection {
         if self.taken == self.filled {
             self.taken = 0;
             self.filled = 0;
-            if self.inbox.len() > 4 * KEPT {
+            if self.inbox.len() > KEPT && self.large_at.elapsed() > ROOMY {
                 self.inbox = vec![0; KEPT];
             }
         } else if self.taken > 0 && self.inbox.len() - self.filled < KEPT / 4 {
@@ -243,6 +248,7 @@ impl Connection {
                     return Ok(any);
                 }
                 // One frame that is larger than the room: its length says how much is needed.
+                self.large_at = Instant::now();
                 let wanted = self.length()?.map_or(0, |length| length + 4).max(self.inbox.len() * 2);
                 self.inbox.resize(wanted.min(MAX_FRAME + 4), 0);
             }
@@ -259,6 +265,9 @@ impl Connection {
                 Ok(count) => {
                     self.filled += count;
                     self.heard_at = Instant::now();
+                    if self.filled > KEPT {
+                        self.large_at = self.heard_at;
+                    }
                     any = true;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(any),

@@ -12,6 +12,8 @@ public final class Provider {
         int port = Integer.parseInt(arguments[1]);
         ServiceConfig<HelloService> service = new ServiceConfig<>();
         service.setInterface(HelloService.class);
+        // Who has just started gets few calls for ten minutes; here it is to be seen at once.
+        service.setWarmup(0);
         service.setRef(new HelloService() {
             @Override
             public String hello(String name) {
