@@ -195,8 +195,8 @@ fn ten_thousand_providers() {
     let bound = Bound::new(&format!("127.0.0.1:{}", server.port)).ready();
     assert_eq!(bound.route("hello").len(), 10_000);
     admin.delete(&paths[77]);
-    admin.make(&path(77, "&weight=1"), b"");
-    admin.make(&path(10_000, ""), b"");
+    admin.create(&path(77, "&weight=1"));
+    admin.create(&path(10_000, ""));
     bound.until("the changes among many", |bound| {
         bound.route("hello").len() == 10_001
             && (0..10_001).any(|row| {
