@@ -9,6 +9,7 @@ import sys
 import traceback
 from pathlib import Path
 
+import beyond
 import dialogues
 import mesh
 import net
@@ -19,9 +20,11 @@ import picks
 import race
 import rules
 import scripts
+import words
 from case import Fails, Skips
 
-SUBJECTS = (okhttp, okhttp_selector, dialogues, race, rules, mesh, scripts, picks, net, order)
+SUBJECTS = (okhttp, okhttp_selector, dialogues, race, rules, mesh, scripts, words, beyond, picks, net,
+            order)
 KINDS = {key: run for subject in SUBJECTS for key, run in subject.KINDS.items()}
 
 

@@ -6,12 +6,12 @@ from case import shown
 
 class World:
     """One case's world. Numbers are rows + 1; monotonic time, `now`, stands still until it is moved. Draws are `random`'s,
-    or follow a seed."""
+    or follow a seed; the time of day is `wall`'s or the system's."""
 
-    def __init__(self, dialect, consumer, rows, extra=None, unless="", random=None):
+    def __init__(self, dialect, consumer, rows, extra=None, unless="", random=None, wall=None):
         self.now = 3600000000000
         self.rows = rows or []
-        self.engine = byway.Engine(seed=7, dialect=dialect, monotonic=lambda: self.now, random=random)
+        self.engine = byway.Engine(seed=7, dialect=dialect, monotonic=lambda: self.now, random=random, wall=wall)
         self.chain = byway.Chain(self.engine, consumer)
         urls = [row if isinstance(row, str) else row["url"] for row in self.rows]
         if extra:
