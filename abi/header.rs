@@ -2,7 +2,11 @@
 
 /// Files of the boundary in the order of the header.
 const FILES: &[&str] = &[
-    "arguments", "status", "library", "error", "text", "callbacks", "call", "queue", "engine", "host", "filter", "proxy", "dns", "proxy_selector", "proxy_built_in", "address", "route", "selection", "selector", "dial_options", "dial_hooks", "dial", "handshake", "listener", "feedback", "invokers", "invocation", "rule", "router", "choice", "chain", "chain_report", "session", "source", "binding",
+    "arguments", "status", "library", "error", "text", "callbacks", "call", "queue", "engine", "host", "filter", "proxy", "dns", "proxy_selector", "proxy_built_in",
+    "proxy_composed",
+    "proxy_script",
+    "proxy_system",
+    "proxy_question", "address", "route", "selection", "selector", "dial_options", "dial_hooks", "dial", "handshake", "listener", "feedback", "invokers", "invocation", "rule", "router", "choice", "chain", "chain_report", "session", "source", "binding",
 ];
 
 /// How the trailer begins.

@@ -211,6 +211,89 @@
 #define BYWAY_PROXY_SOCKS5H 6
 
 /**
+ * Chromium's rules: `*.corp`, `.corp`, `https://x:8443`, `10.0.0.0/8`, `<local>`, `<-loopback>`, separated by `,` or `;`;
+ * later entries override earlier ones. A plain name is that name only.
+ */
+#define BYWAY_BYPASS_BROWSER 0
+
+/**
+ * The same where plain names also cover everything they are a suffix of.
+ */
+#define BYWAY_BYPASS_BROWSER_SUFFIX 1
+
+/**
+ * The `ProxyOverride` value of Windows: the same, also separated by blanks.
+ */
+#define BYWAY_BYPASS_WINDOWS 2
+
+/**
+ * The exceptions of macOS: names, `*` patterns, addresses, networks whose trailing octets may be missing (`169.254/16`),
+ * separated by `,` or line breaks. Loopback is no exception by itself.
+ */
+#define BYWAY_BYPASS_MACOS 3
+
+/**
+ * `NO_PROXY` in the reading of `dialect`.
+ */
+#define BYWAY_BYPASS_NO_PROXY 4
+
+/**
+ * The listed hosts are the only ones that are proxied.
+ */
+#define BYWAY_BYPASS_REVERSED 1
+
+/**
+ * Loopback (and in the browser styles link-local) hosts are no exceptions by themselves. In the `NO_PROXY` style it counts
+ * in the dialect `byway`; the others have rules of their own.
+ */
+#define BYWAY_BYPASS_PROXY_LOOPBACK 2
+
+/**
+ * `NO_PROXY`, dialect `byway`: `.x.com` covers what is below `x.com` only.
+ */
+#define BYWAY_BYPASS_STRICT_DOT 4
+
+/**
+ * `NO_PROXY`, dialect `byway`: blanks separate entries too.
+ */
+#define BYWAY_BYPASS_BLANK_SEPARATES 8
+
+/**
+ * macOS: names without a dot are exceptions.
+ */
+#define BYWAY_BYPASS_EXCLUDE_SIMPLE 16
+
+/**
+ * `FindProxyForURLEx` is called when the script defines it, as on Windows.
+ */
+#define BYWAY_PAC_EX 1
+
+/**
+ * The keyword `SOCKS` means SOCKS 5; without it SOCKS 4, as in browsers.
+ */
+#define BYWAY_PAC_SOCKS_IS_5 2
+
+/**
+ * An answer that names no usable proxy means DIRECT, as in browsers; without it that is an error.
+ */
+#define BYWAY_PAC_EMPTY_IS_DIRECT 4
+
+/**
+ * The script is asked about loopback hosts too; without it they are DIRECT.
+ */
+#define BYWAY_PAC_ASK_LOOPBACK 8
+
+/**
+ * `dateRange` and `timeRange` do what they do in browsers; without it what they say: `timeRange(22, 6)` passes midnight.
+ */
+#define BYWAY_PAC_BROWSER_CALENDAR 16
+
+/**
+ * Local time is `utc_offset_minutes` east of UTC; without it the system's.
+ */
+#define BYWAY_PAC_FIXED_ZONE 32
+
+/**
  * TLS to the origin.
  */
 #define BYWAY_ADDRESS_TLS 1
@@ -590,6 +673,16 @@
  * The address filter refuses a route; `route`.
  */
 #define BYWAY_EVENT_ROUTE_FILTERED 9
+
+/**
+ * A proxy failed and a later entry of its list worked: it is tried last for a while; `proxies` has it.
+ */
+#define BYWAY_EVENT_PROXY_MARKED_BAD 10
+
+/**
+ * That time is over, the proxy is back in its place; `proxies` has it. Told when a list with it is asked for.
+ */
+#define BYWAY_EVENT_PROXY_REINSTATED 11
 
 /**
  * A rule was set or removed, or its text refused (`error`); `subject` is its key, for one in a file its URL. Comes through the engine's queue, only
@@ -1398,6 +1491,10 @@ typedef struct byway_engine_options {
      * 64 uniformly distributed bits, for every random draw; `seed` is not used then. NULL: byway's own generator.
      */
     uint64_t (*random)(void *source_data);
+    /**
+     * Milliseconds for which a proxy that failed is tried last; -1 means 5 minutes, 0 keeps every list as it is.
+     */
+    int64_t bad_proxy_ms;
 } byway_engine_options;
 
 /**
@@ -1543,6 +1640,180 @@ typedef struct byway_proxy_selector_callbacks {
      */
     void (*on_cancel)(void *user_data, uint64_t request_id);
 } byway_proxy_selector_callbacks;
+
+/**
+ * A list of hosts that are not proxied.
+ */
+typedef struct byway_bypass_options {
+    /**
+     * `sizeof(byway_bypass_options)`.
+     */
+    size_t struct_size;
+    /**
+     * The list.
+     */
+    struct byway_str list;
+    /**
+     * `BYWAY_BYPASS_BROWSER` and the like: how it is written.
+     */
+    int32_t style;
+    /**
+     * `BYWAY_BYPASS_REVERSED` and the like.
+     */
+    uint32_t flags;
+    /**
+     * Whose `NO_PROXY`: `byway` (also empty), `curl`, `go`, `python`, `chromium`, `node`.
+     */
+    struct byway_str dialect;
+} byway_bypass_options;
+
+/**
+ * A proxy auto-configuration script. Start from `BYWAY_PAC_OPTIONS_INIT`.
+ */
+typedef struct byway_pac_options {
+    /**
+     * `sizeof(byway_pac_options)`.
+     */
+    size_t struct_size;
+    /**
+     * Its URL or absolute path; appears in errors. A path or `file:` URL is read by byway when there is no `source`.
+     */
+    struct byway_str url;
+    /**
+     * Its text, when that is at hand; `data` NULL: it is read or fetched.
+     */
+    struct byway_str source;
+    /**
+     * Who resolves the names it asks for; NULL: the resolver of the address in question. Retained.
+     */
+    struct byway_dns *dns;
+    /**
+     * This machine's addresses, for `myIpAddress`; NULL: those that the routing table prefers towards the internet.
+     */
+    const struct byway_ip *my_addresses;
+    /**
+     * Their number.
+     */
+    size_t my_addresses_len;
+    /**
+     * A fetched script that is older in milliseconds is fetched anew by the next question, while it still serves; 0: only
+     * after `byway_proxy_selector_refresh` and after the network changed.
+     */
+    uint64_t refresh_ms;
+    /**
+     * Bytes of memory, at least 32 MiB; 0 means that.
+     */
+    uint64_t memory_limit;
+    /**
+     * Milliseconds of script time per run; 0 means 250.
+     */
+    uint32_t time_limit_ms;
+    /**
+     * Different names one question may ask for; 0 means 20.
+     */
+    uint32_t names_limit;
+    /**
+     * See `BYWAY_PAC_FIXED_ZONE`; -1440 to 1440.
+     */
+    int32_t utc_offset_minutes;
+    /**
+     * `BYWAY_PAC_EX` and the like.
+     */
+    uint32_t flags;
+} byway_pac_options;
+
+/**
+ * A host that fetches scripts.
+ */
+typedef struct byway_pac_callbacks {
+    /**
+     * `sizeof(byway_pac_callbacks)`.
+     */
+    size_t struct_size;
+    /**
+     * First argument of every function.
+     */
+    void *user_data;
+    /**
+     * Runs once when the set is no longer in use. May be NULL.
+     */
+    byway_destroy destroy;
+    /**
+     * Wants the script at `url`, which is empty when it is to be discovered (WPAD). Hand it to `selector` with
+     * `byway_proxy_selector_set_script` and return `BYWAY_OK`; or retain `selector`, return `BYWAY_PENDING`, and call
+     * `byway_proxy_selector_set_script` or `byway_proxy_selector_script_failed` later, from any thread; or return an error.
+     * Called by a question that needs the script, by one at a time, never through the proxies it is about. A failed fetch is
+     * repeated by the first question after 8 seconds, 32 seconds, 2 minutes, then every 4 hours; one that has not been
+     * answered after 30 seconds by the next question.
+     */
+    byway_status (*fetch)(void *user_data,
+                          struct byway_proxy_selector *selector,
+                          const char *url,
+                          size_t url_len,
+                          const struct byway_call *call);
+} byway_pac_callbacks;
+
+/**
+ * Where the system's proxy settings are found. Nothing else is read. Start from `BYWAY_SYSTEM_OPTIONS_INIT`.
+ *
+ * The first source that says anything decides, alone: the environment when it names a proxy, then GNOME, then KDE, then
+ * `/etc/sysconfig/proxy`; else DIRECT. A file that does not exist says nothing; one that cannot be read or understood is an
+ * error.
+ */
+typedef struct byway_system_options {
+    /**
+     * `sizeof(byway_system_options)`.
+     */
+    size_t struct_size;
+    /**
+     * Names of environment variables. NULL with `n` 0: the process's own, read at creation and at every refresh.
+     */
+    const struct byway_str *names;
+    /**
+     * Their values.
+     */
+    const struct byway_str *values;
+    /**
+     * Their number.
+     */
+    size_t n;
+    /**
+     * `XDG_CURRENT_DESKTOP`, for example `KDE`: whose settings count; empty: those that exist, GNOME first.
+     */
+    struct byway_str desktop;
+    /**
+     * Home directory whose `.config` holds the desktops' settings; empty: none is looked at.
+     */
+    struct byway_str home;
+    /**
+     * `XDG_CONFIG_HOME`, instead of `.config` below `home`.
+     */
+    struct byway_str config_home;
+    /**
+     * Directory in place of `/` for `etc/sysconfig/proxy`; `/` for the system's own, empty: not looked at.
+     */
+    struct byway_str root;
+    /**
+     * GNOME's settings in place of a file: the content of a dconf database. `data` NULL: the file counts.
+     */
+    struct byway_str dconf;
+    /**
+     * GNOME's settings in place of a file: GLib's keyfile. `data` NULL: the file counts.
+     */
+    struct byway_str keyfile;
+    /**
+     * KDE's settings in place of `kioslaverc`. `data` NULL: the file counts.
+     */
+    struct byway_str kioslaverc;
+    /**
+     * The content of `/etc/sysconfig/proxy`. `data` NULL: the file counts.
+     */
+    struct byway_str sysconfig;
+    /**
+     * How a script that the settings name is run; its `url` and `source` are not used. NULL: every default.
+     */
+    const struct byway_pac_options *pac;
+} byway_system_options;
 
 /**
  * What an address is made from. Start from `BYWAY_ADDRESS_OPTIONS_INIT` or `byway_address_options_init`; `host` and
@@ -3664,15 +3935,101 @@ byway_status byway_proxy_selector_new_properties(struct byway_engine *engine,
                                                  struct byway_error **err);
 
 /**
- * Makes a proxy selector from a proxy auto-configuration script. `name` (its URL or path) appears in errors; `source` is
- * its text. The script is loaded here, so one that does not parse, throws, or defines no `FindProxyForURL` is an error
- * now. It runs on a thread of the library with 250 ms and 32 MiB per question, without input and output; names it asks
- * for are resolved by the system on the thread that asks. A script that fails, or names nothing usable, is an error of
- * the request, never DIRECT.
+ * Makes a proxy selector from the settings of Windows: `server` is the value of `ProxyServer` (`http=h:p;https=h:p;socks=h:p`,
+ * or one `h:p` for everything), `bypass` that of `ProxyOverride` (`<local>`, `*.corp`, `10.*`, separated by `;`).
  *
  * Ownership: the caller owns one reference; the texts are copied.
- * Errors: `BYWAY_E_PAC` with line and column, `BYWAY_E_TIMEOUT`, `BYWAY_E_LIMIT`, `BYWAY_E_UTF8`, `BYWAY_E_BAD_HANDLE`;
- * `BYWAY_E_UNSUPPORTED` in a library built without the feature `script`.
+ * Errors: `BYWAY_E_INVALID_PROXY`, `BYWAY_E_UTF8`, `BYWAY_E_BAD_HANDLE`.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_new_windows(struct byway_engine *engine,
+                                              const char *server,
+                                              size_t server_len,
+                                              const char *bypass,
+                                              size_t bypass_len,
+                                              struct byway_proxy_selector **out,
+                                              struct byway_error **err);
+
+/**
+ * Sets every option to its default.
+ */
+BYWAY_API void byway_bypass_options_init(struct byway_bypass_options *options);
+
+/**
+ * Makes a proxy selector that says DIRECT for the hosts of a list and asks `inner` about all others. Entries that mean
+ * nothing are not in use and named by `byway_proxy_selector_diagnostics`.
+ *
+ * Ownership: the caller owns one reference; `inner` is retained, the texts are copied.
+ * Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_ENUM`, `BYWAY_E_ARGUMENT` for an unknown dialect, `BYWAY_E_UTF8`,
+ * `BYWAY_E_BAD_HANDLE`; `BYWAY_E_LIMIT` when more than 16 proxy selectors lie one inside the other.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_new_bypass(struct byway_engine *engine,
+                                             const struct byway_bypass_options *options,
+                                             const struct byway_proxy_selector *inner,
+                                             struct byway_proxy_selector **out,
+                                             struct byway_error **err);
+
+/**
+ * Makes a proxy selector that asks one of `n` others by the URL's scheme. A NULL among them is DIRECT. `ws` and `wss` use
+ * those of `http` and `https` when they have none of their own; every other scheme uses `otherwise`, NULL for DIRECT.
+ * For a list of proxies see `byway_proxy_selector_new_fixed`.
+ *
+ * Ownership: the caller owns one reference; the selectors are retained, the texts are copied.
+ * Errors: `BYWAY_E_ARGUMENT` for a scheme named twice or an empty one, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT` as in
+ * `byway_proxy_selector_new_bypass`, `BYWAY_E_BAD_HANDLE`.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_new_per_scheme(struct byway_engine *engine,
+                                                 const struct byway_str *schemes,
+                                                 const struct byway_proxy_selector *const *selectors,
+                                                 size_t n,
+                                                 const struct byway_proxy_selector *otherwise,
+                                                 struct byway_proxy_selector **out,
+                                                 struct byway_error **err);
+
+/**
+ * Makes a proxy selector that asks one of `n` others, that of the first pattern that covers the target. A NULL among them
+ * is DIRECT. A pattern is a list in the style `BYWAY_BYPASS_BROWSER` (`*.corp;10.0.0.0/8;https://x:8443`) without exceptions
+ * of its own; `*` covers every host. Without a match `otherwise` is asked; when that is NULL the request fails with
+ * `BYWAY_E_PROXY_SELECTOR`: DIRECT is said, with a last rule, never implied.
+ *
+ * Ownership: the caller owns one reference; the selectors are retained, the texts are copied.
+ * Errors: `BYWAY_E_ARGUMENT` naming the rule whose pattern means nothing, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT` as in
+ * `byway_proxy_selector_new_bypass`, `BYWAY_E_BAD_HANDLE`.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_new_rules(struct byway_engine *engine,
+                                            const struct byway_str *patterns,
+                                            const struct byway_proxy_selector *const *selectors,
+                                            size_t n,
+                                            const struct byway_proxy_selector *otherwise,
+                                            struct byway_proxy_selector **out,
+                                            struct byway_error **err);
+
+/**
+ * What is to be known about a proxy selector's configuration, one sentence a line: entries that are not in use, variables
+ * that were ignored, where the system's settings came from, why a script was not fetched. Empty when there is nothing.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_BAD_HANDLE`.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_diagnostics(const struct byway_proxy_selector *self,
+                                              struct byway_text **out,
+                                              struct byway_error **err);
+
+/**
+ * Sets every option to its default.
+ */
+BYWAY_API void byway_pac_options_init(struct byway_pac_options *options);
+
+/**
+ * Makes a proxy selector from the text of a proxy auto-configuration script; short for `byway_proxy_selector_new_pac` with
+ * `url` and `source`.
+ *
+ * Ownership: the caller owns one reference; the texts are copied.
+ * Errors: as `byway_proxy_selector_new_pac`.
  */
 BYWAY_API
 byway_status byway_proxy_selector_new_script(struct byway_engine *engine,
@@ -3681,6 +4038,171 @@ byway_status byway_proxy_selector_new_script(struct byway_engine *engine,
                                              const char *source,
                                              size_t source_len,
                                              struct byway_proxy_selector **out,
+                                             struct byway_error **err);
+
+/**
+ * Makes a proxy selector that asks a proxy auto-configuration script: its text, a file that is read here, or what
+ * `callbacks` fetches when the first question comes. A text that is at hand is loaded here, so one that does not parse,
+ * throws, or defines no `FindProxyForURL` is an error now.
+ *
+ * The script runs on threads of the library, without input and output, and with the engine's wall clock. Names it asks for
+ * are resolved by `options->dns` or the address's own resolver, on the thread that drives the request, and are awaited as
+ * any lookup: nobody else waits for a slow name or a slow script. A script that fails, or names nothing usable, is an
+ * error of the request, never DIRECT, unless the engine says so.
+ *
+ * Ownership: the caller owns one reference; the texts are copied. `callbacks->destroy` runs when the last user is gone, also
+ * when this fails.
+ * Errors: `BYWAY_E_PAC` with line and column, `BYWAY_E_TIMEOUT`, `BYWAY_E_LIMIT`, `BYWAY_E_OS` for the file,
+ * `BYWAY_E_ARGUMENT` for a URL that nobody can fetch or an option out of range, `BYWAY_E_ENUM`, `BYWAY_E_STRUCT_SIZE`,
+ * `BYWAY_E_UTF8`, `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`; `BYWAY_E_UNSUPPORTED` in a library built without the feature
+ * `script`.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_new_pac(struct byway_engine *engine,
+                                          const struct byway_pac_options *options,
+                                          const struct byway_pac_callbacks *callbacks,
+                                          struct byway_proxy_selector **out,
+                                          struct byway_error **err);
+
+/**
+ * Hands a script in: the answer to `fetch`, or a newer text at any time. It is loaded here and in force from the next run on;
+ * questions that waited for it go on. `charset` is what was said where it was fetched; without one a byte order mark
+ * counts, else Latin-1. For a proxy selector of system settings it is the script they name.
+ *
+ * Threads: any; waits for the script to load, at most twice its time limit. Runs no host code.
+ * Errors: `BYWAY_E_PAC` with line and column, `BYWAY_E_TIMEOUT`, `BYWAY_E_LIMIT`, `BYWAY_E_UTF8`, `BYWAY_E_UNSUPPORTED` for a
+ * charset or a library without the feature `script`: the old text stays in force, questions that waited for a first one
+ * get the error. `BYWAY_E_STATE` for a proxy selector without a script.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_set_script(struct byway_proxy_selector *self,
+                                             const char *source,
+                                             size_t source_len,
+                                             const char *charset,
+                                             size_t charset_len,
+                                             struct byway_error **err);
+
+/**
+ * The script could not be fetched: the answer to `fetch` that is none. Questions that wait get the error. `status` is a
+ * `BYWAY_E_*`; `host_code` and the message go into the error.
+ *
+ * Threads: any; runs no host code.
+ * Errors: `BYWAY_E_STATE` for a proxy selector without a script, `BYWAY_E_UTF8`, `BYWAY_E_SHUTDOWN`.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_script_failed(struct byway_proxy_selector *self,
+                                                byway_status status,
+                                                int64_t host_code,
+                                                const char *message,
+                                                size_t len);
+
+/**
+ * URL of the script behind a proxy selector, empty when it is to be discovered (WPAD).
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_DONE` and no text when there is none.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_script_url(const struct byway_proxy_selector *self,
+                                             struct byway_text **out,
+                                             struct byway_error **err);
+
+/**
+ * Reads what a proxy selector is made from again: the system's settings, a script's file. A script that the host fetches is
+ * fetched anew by the next question, while the old text still serves. On an error the old state stays in force.
+ *
+ * Threads: any; reads files. Reading the process's environment must not run while another thread changes it.
+ * Errors: those of the constructor; `BYWAY_E_STATE` for a proxy selector that is made from nothing that could be read again.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_refresh(struct byway_proxy_selector *self,
+                                          struct byway_error **err);
+
+/**
+ * Sets every option to its default.
+ */
+BYWAY_API void byway_system_options_init(struct byway_system_options *options);
+
+/**
+ * Makes a proxy selector from the system's settings: a snapshot, read here from where `options` says, and again by
+ * `byway_proxy_selector_refresh`; a question never reads anything. Settings that name a script have it run as in
+ * `byway_proxy_selector_new_pac`: a `file:` URL is read together with the settings, everything else is fetched by
+ * `callbacks`, with an empty URL when the settings say that it is to be discovered (WPAD). `callbacks` may be NULL; such
+ * settings are then an error of the request, until `byway_proxy_selector_refresh` finds other ones.
+ *
+ * Ownership: the caller owns one reference; the texts are copied. `callbacks->destroy` runs when the last user is gone, also
+ * when this fails.
+ * Threads: reading the process's environment must not run while another thread changes it.
+ * Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_OS` and `BYWAY_E_SYNTAX` naming the file, `BYWAY_E_INVALID_PROXY` naming the key,
+ * `BYWAY_E_UTF8`, `BYWAY_E_LIMIT`, `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`; those of a script's file.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_new_system(struct byway_engine *engine,
+                                             const struct byway_system_options *options,
+                                             const struct byway_pac_callbacks *callbacks,
+                                             struct byway_proxy_selector **out,
+                                             struct byway_error **err);
+
+/**
+ * Reads the system's settings from elsewhere from now on: other texts, another environment. `options->pac` is not used. On
+ * an error the old settings stay in force.
+ *
+ * Errors: as `byway_proxy_selector_new_system`; `BYWAY_E_STATE` for a proxy selector of another kind.
+ */
+BYWAY_API
+byway_status byway_proxy_selector_set_system(struct byway_proxy_selector *self,
+                                             const struct byway_system_options *options,
+                                             struct byway_error **err);
+
+/**
+ * Asks a proxy selector which proxies a URL has, outside any connection: for hosts that connect by themselves, and for
+ * looking into a configuration. Waits at most `timeout_ms` for callbacks, scripts and the names they want to know.
+ *
+ * Writes `min(cap, total)` proxies in order, NULL for DIRECT. `explanation`, unless it is NULL, gets the list with the
+ * reasons as JSON: `proxies`, `because` from the outermost proxy selector inwards, `script` with its `answer` and `took_us`
+ * when one ran, `moved_back` with the proxies that failed lately.
+ * `dns` resolves what a script wants to know; NULL: the system.
+ *
+ * `timeout_ms`: 0 = do not wait, negative = the engine's default.
+ * Ownership: the caller owns one reference of each proxy written, and the text.
+ * Threads: any; on the thread of an event loop only with a `timeout_ms` of 0.
+ * Errors: `BYWAY_E_INVALID_URL`, those of the proxy selector, `BYWAY_E_TIMEOUT`, `BYWAY_E_WOULD_DEADLOCK`, `BYWAY_E_UTF8`,
+ * `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
+ */
+BYWAY_API
+byway_status byway_engine_proxies_for_url(struct byway_engine *self,
+                                          const struct byway_proxy_selector *selector,
+                                          const char *url,
+                                          size_t url_len,
+                                          const struct byway_dns *dns,
+                                          int64_t timeout_ms,
+                                          struct byway_proxy **proxies,
+                                          size_t cap,
+                                          size_t *total,
+                                          struct byway_text **explanation,
+                                          struct byway_error **err);
+
+/**
+ * The proxies that failed lately and are tried last for a while, as a JSON array: `kind`, `host`, `port`,
+ * `remaining_ms`. A proxy gets there when nothing behind it could be reached (its name, TCP or TLS to it, its SOCKS
+ * greeting) and a later entry of the same list worked; it leaves after `bad_proxy_ms`, when the network changes, and when
+ * it is forgotten. DIRECT never gets there.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_BAD_HANDLE`.
+ */
+BYWAY_API
+byway_status byway_engine_bad_proxies(const struct byway_engine *self,
+                                      struct byway_text **out,
+                                      struct byway_error **err);
+
+/**
+ * Forgets which proxies failed: all are tried in their configured order again.
+ *
+ * Errors: `BYWAY_E_BAD_HANDLE`.
+ */
+BYWAY_API
+byway_status byway_engine_forget_bad_proxies(struct byway_engine *self,
                                              struct byway_error **err);
 
 /**
@@ -5552,7 +6074,8 @@ byway_status byway_chain_bind_status(struct byway_chain *self,
       /* routing_flags */ 0, \
       /* on_proxy_selector_error */ BYWAY_ON_PROXY_SELECTOR_ERROR_FAIL, /* dns_cache_ms */ 0, \
       /* target_filter */ NULL, /* proxy_filter */ NULL, \
-      /* source_data */ NULL, /* monotonic_ns */ NULL, /* wall_ms */ NULL, /* random */ NULL }
+      /* source_data */ NULL, /* monotonic_ns */ NULL, /* wall_ms */ NULL, /* random */ NULL, \
+      /* bad_proxy_ms */ -1 }
 #define BYWAY_ADDRESS_OPTIONS_INIT \
     { sizeof(byway_address_options), /* scheme */ { NULL, 0 }, /* host */ { NULL, 0 }, /* port */ 0, \
       /* flags */ 0, /* proxy */ NULL, /* proxy_selector */ NULL, /* dns */ NULL, /* protocols */ NULL, \
@@ -5566,6 +6089,19 @@ byway_status byway_chain_bind_status(struct byway_chain *self,
 #define BYWAY_PROXY_SELECTOR_CALLBACKS_INIT \
     { sizeof(byway_proxy_selector_callbacks), /* user_data */ NULL, /* destroy */ NULL, /* select */ NULL, \
       /* connect_failed */ NULL, /* on_cancel */ NULL }
+#define BYWAY_BYPASS_OPTIONS_INIT \
+    { sizeof(byway_bypass_options), /* list */ { NULL, 0 }, /* style */ BYWAY_BYPASS_BROWSER, /* flags */ 0, \
+      /* dialect */ { NULL, 0 } }
+#define BYWAY_PAC_OPTIONS_INIT \
+    { sizeof(byway_pac_options), /* url */ { NULL, 0 }, /* source */ { NULL, 0 }, /* dns */ NULL, \
+      /* my_addresses */ NULL, /* my_addresses_len */ 0, /* refresh_ms */ 0, /* memory_limit */ 0, \
+      /* time_limit_ms */ 0, /* names_limit */ 0, /* utc_offset_minutes */ 0, /* flags */ 0 }
+#define BYWAY_PAC_CALLBACKS_INIT \
+    { sizeof(byway_pac_callbacks), /* user_data */ NULL, /* destroy */ NULL, /* fetch */ NULL }
+#define BYWAY_SYSTEM_OPTIONS_INIT \
+    { sizeof(byway_system_options), /* names */ NULL, /* values */ NULL, /* n */ 0, /* desktop */ { NULL, 0 }, \
+      /* home */ { NULL, 0 }, /* config_home */ { NULL, 0 }, /* root */ { NULL, 0 }, /* dconf */ { NULL, 0 }, \
+      /* keyfile */ { NULL, 0 }, /* kioslaverc */ { NULL, 0 }, /* sysconfig */ { NULL, 0 }, /* pac */ NULL }
 #define BYWAY_LISTENER_CALLBACKS_INIT \
     { sizeof(byway_listener_callbacks), /* user_data */ NULL, /* destroy */ NULL, /* mask */ UINT64_MAX, \
       /* on_event */ NULL }

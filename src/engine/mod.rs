@@ -40,6 +40,8 @@ pub struct EngineOptions {
     pub settings: Settings,
     /// How long addresses of a name are kept; 0 = not at all.
     pub dns_cache_ms: u64,
+    /// How long a proxy that failed is tried last; 0 = not at all.
+    pub bad_proxy_ms: u64,
     /// What a negative `timeout_ms` means.
     pub default_timeout: Duration,
     /// Host code may run on this library's own threads.
@@ -88,7 +90,7 @@ impl Engine {
             id,
             database: RouteDatabase::new(options.database),
             routing: routing::Routing::new(options.dialect),
-            routes: routes::Routes::new(options.settings.clone(), options.dns_cache_ms),
+            routes: routes::Routes::new(options.settings.clone(), options.dns_cache_ms, options.bad_proxy_ms),
             options,
             state: AtomicU8::new(OPEN),
             sets: HostSets::default(),

@@ -116,6 +116,8 @@ pub struct byway_engine_options {
     pub wall_ms: Option<unsafe extern "C-unwind" fn(source_data: *mut c_void) -> i64>,
     /// 64 uniformly distributed bits, for every random draw; `seed` is not used then. NULL: byway's own generator.
     pub random: Option<unsafe extern "C-unwind" fn(source_data: *mut c_void) -> u64>,
+    /// Milliseconds for which a proxy that failed is tried last; -1 means 5 minutes, 0 keeps every list as it is.
+    pub bad_proxy_ms: i64,
 }
 
 // SAFETY: repr(C), size first, plain numbers, pointers, and functions whose NULL is `None`.
@@ -142,6 +144,7 @@ unsafe impl Versioned for byway_engine_options {
         monotonic_ns: None,
         wall_ms: None,
         random: None,
+        bad_proxy_ms: -1,
     };
 }
 
@@ -166,6 +169,7 @@ pub(super) const LAYOUTS: &[Layout] = &[layout!(byway_engine_options {
     monotonic_ns,
     wall_ms,
     random,
+    bad_proxy_ms,
 })];
 
 /// Sets every option to its default.
@@ -244,6 +248,7 @@ fn engine_options(options: &byway_engine_options) -> Result<EngineOptions, Fail>
         compat,
         settings: settings(options, compat)?,
         dns_cache_ms: u64::from(options.dns_cache_ms),
+        bad_proxy_ms: span(options.bad_proxy_ms, 300_000, "options.bad_proxy_ms")?,
         default_timeout: match options.default_timeout_ms {
             0 => Duration::from_secs(30),
             ms => Duration::from_millis(span(ms, 30_000, "options.default_timeout_ms")?),

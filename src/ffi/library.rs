@@ -119,6 +119,9 @@ const LAYOUTS: &[&[Layout]] = &[
     super::chain::LAYOUTS,
     super::source::LAYOUTS,
     super::binding::LAYOUTS,
+    super::proxy_composed::LAYOUTS,
+    super::proxy_script::LAYOUTS,
+    super::proxy_system::LAYOUTS,
 ];
 
 /// Layout of the struct with this index: its C name, size in bytes, and the offset of each field in order. A binding

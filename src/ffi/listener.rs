@@ -65,6 +65,10 @@ pub const BYWAY_EVENT_CONNECT_CANCELED: i32 = 7;
 pub const BYWAY_EVENT_ROUTE_POSTPONED: i32 = 8;
 /// The address filter refuses a route; `route`.
 pub const BYWAY_EVENT_ROUTE_FILTERED: i32 = 9;
+/// A proxy failed and a later entry of its list worked: it is tried last for a while; `proxies` has it.
+pub const BYWAY_EVENT_PROXY_MARKED_BAD: i32 = 10;
+/// That time is over, the proxy is back in its place; `proxies` has it. Told when a list with it is asked for.
+pub const BYWAY_EVENT_PROXY_REINSTATED: i32 = 11;
 /// A rule was set or removed, or its text refused (`error`); `subject` is its key, for one in a file its URL. Comes through the engine's queue, only
 /// the newest of a key.
 pub const BYWAY_EVENT_RULE: i32 = 32;

@@ -40,7 +40,15 @@ pub mod library;
 pub mod listener;
 pub mod proxy;
 pub mod proxy_built_in;
+pub mod proxy_composed;
+pub mod proxy_question;
+pub mod proxy_script;
+#[cfg(not(feature = "script"))]
+mod proxy_script_off;
+#[cfg(feature = "script")]
+mod proxy_script_on;
 pub mod proxy_selector;
+pub mod proxy_system;
 pub mod queue;
 pub mod route;
 pub mod router;

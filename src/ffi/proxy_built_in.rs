@@ -1,4 +1,4 @@
-//! Proxy selectors of this library: environment, Java system properties, system settings, proxy scripts.
+//! Proxy selectors of this library that answer at once: environment, Java system properties, Windows' settings.
 
 use super::arguments::{self, byway_str};
 use super::engine::byway_engine;
@@ -7,12 +7,12 @@ use super::guard::{Fail, call};
 use super::handle;
 use super::proxy_selector::{ProxySelectorHandle, byway_proxy_selector};
 use super::status::byway_status;
-use crate::engine::routes::own_proxies;
+use crate::engine::routes::proxies::{Choosing, ProxySource};
 use crate::error::Status;
-use crate::proxies::ProxySelector;
 use crate::proxies::environment::{Environment, Table};
 use crate::proxies::jdk::{JdkProperties, WebSockets};
 use crate::proxies::no_proxy::Dialect;
+use crate::proxies::{ProxySelector, windows};
 use core::ffi::c_char;
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use std::sync::Arc;
 const MAX_PAIRS: usize = 1 << 16;
 
 fn hand_out(selector: Arc<dyn ProxySelector>) -> *mut byway_proxy_selector {
-    handle::hand_out(ProxySelectorHandle(own_proxies::source(selector)))
+    handle::hand_out(ProxySelectorHandle(ProxySource::new(Choosing::BuiltIn(selector))))
 }
 
 /// Two arrays of one length as pairs.
-fn pairs<'a>(
+pub(super) fn pairs<'a>(
     names: *const byway_str,
     values: *const byway_str,
     n: usize,
@@ -105,47 +105,27 @@ pub unsafe extern "C" fn byway_proxy_selector_new_properties(
     })
 }
 
-/// Makes a proxy selector from a proxy auto-configuration script. `name` (its URL or path) appears in errors; `source` is
-/// its text. The script is loaded here, so one that does not parse, throws, or defines no `FindProxyForURL` is an error
-/// now. It runs on a thread of the library with 250 ms and 32 MiB per question, without input and output; names it asks
-/// for are resolved by the system on the thread that asks. A script that fails, or names nothing usable, is an error of
-/// the request, never DIRECT.
+/// Makes a proxy selector from the settings of Windows: `server` is the value of `ProxyServer` (`http=h:p;https=h:p;socks=h:p`,
+/// or one `h:p` for everything), `bypass` that of `ProxyOverride` (`<local>`, `*.corp`, `10.*`, separated by `;`).
 ///
 /// Ownership: the caller owns one reference; the texts are copied.
-/// Errors: `BYWAY_E_PAC` with line and column, `BYWAY_E_TIMEOUT`, `BYWAY_E_LIMIT`, `BYWAY_E_UTF8`, `BYWAY_E_BAD_HANDLE`;
-/// `BYWAY_E_UNSUPPORTED` in a library built without the feature `script`.
+/// Errors: `BYWAY_E_INVALID_PROXY`, `BYWAY_E_UTF8`, `BYWAY_E_BAD_HANDLE`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn byway_proxy_selector_new_script(
+pub unsafe extern "C" fn byway_proxy_selector_new_windows(
     engine: *mut byway_engine,
-    name: *const c_char,
-    name_len: usize,
-    source: *const c_char,
-    source_len: usize,
+    server: *const c_char,
+    server_len: usize,
+    bypass: *const c_char,
+    bypass_len: usize,
     out: *mut *mut byway_proxy_selector,
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
         handle::shared(engine, "engine")?;
-        let name = arguments::text(name, name_len, "name")?;
-        let source = arguments::text(source, source_len, "source")?;
-        *out = hand_out(script(name, source)?);
+        let server = arguments::text(server, server_len, "server")?;
+        let bypass = arguments::text(bypass, bypass_len, "bypass")?;
+        *out = hand_out(Arc::new(windows::proxy_server(server, bypass)?));
         Ok(Status::OK)
     })
-}
-
-#[cfg(feature = "script")]
-fn script(name: &str, source: &str) -> Result<Arc<dyn ProxySelector>, Fail> {
-    use crate::proxies::pac::{Pac, PacOptions};
-    use crate::script::Pool;
-    let name = if name.is_empty() { "pac" } else { name };
-    let names = Arc::new(own_proxies::SystemNames);
-    let pac = Pac::new(name, source.to_owned(), Pool::default(), names, PacOptions::default())?;
-    pac.load()?;
-    Ok(Arc::new(pac))
-}
-
-#[cfg(not(feature = "script"))]
-fn script(_: &str, _: &str) -> Result<Arc<dyn ProxySelector>, Fail> {
-    Err(Fail::Parameter(Status::E_UNSUPPORTED, "source"))
 }

@@ -34,11 +34,15 @@ pub enum EventKind {
     RoutePostponed = 8,
     /// The address filter refuses a route; `route`.
     RouteFiltered = 9,
+    /// A proxy failed and a later entry of its list worked: it is tried last for a while; `proxy`.
+    ProxyMarkedBad = 10,
+    /// That time is over, the proxy is back in its place; `proxy`.
+    ProxyReinstated = 11,
 }
 
 impl EventKind {
     /// Every kind with its name.
-    pub const ALL: [(EventKind, &'static str); 10] = [
+    pub const ALL: [(EventKind, &'static str); 12] = [
         (EventKind::ProxySelectStart, "proxy_select_start"),
         (EventKind::ProxySelectEnd, "proxy_select_end"),
         (EventKind::DnsStart, "dns_start"),
@@ -49,6 +53,8 @@ impl EventKind {
         (EventKind::ConnectCanceled, "connect_canceled"),
         (EventKind::RoutePostponed, "route_postponed"),
         (EventKind::RouteFiltered, "route_filtered"),
+        (EventKind::ProxyMarkedBad, "proxy_marked_bad"),
+        (EventKind::ProxyReinstated, "proxy_reinstated"),
     ];
 
     /// Its bit in a mask.

@@ -589,6 +589,14 @@ impl Selector {
         self.head.rare().faults.iter().map(|fault| (usize::from(fault.proxy), &fault.error))
     }
 
+    /// Proxies of the list that cannot be tried, and why.
+    pub(crate) fn faults_of_proxies<'a>(
+        &'a self,
+        address: &'a Address,
+    ) -> impl Iterator<Item = (&'a Arc<Proxy>, &'a Error)> {
+        self.head.rare().faults.iter().filter_map(|f| Some((self.proxy_at(f.proxy, address)?, &f.error)))
+    }
+
     /// Proxies offered, and how many of them have been turned to.
     pub(crate) fn offered<'a>(&'a self, address: &'a Address) -> (Vec<Option<&'a Arc<Proxy>>>, usize) {
         let count = self.head.proxy_count as usize;

@@ -5,6 +5,7 @@
 //! same list worked, so being offline marks nothing. DIRECT is never marked, nothing is ever invented.
 
 use super::{Listed, Proxy, ProxyKind, ProxyList};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a proxy stays at the end of lists.
@@ -17,11 +18,9 @@ pub struct BadProxies {
     entries: Vec<Entry>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Entry {
-    kind: ProxyKind,
-    host: String,
-    port: i64,
+    proxy: Arc<Proxy>,
     until_ms: u64,
 }
 
@@ -54,14 +53,13 @@ impl BadProxies {
     }
 
     /// Marks a proxy for the table's period.
-    pub fn mark(&mut self, proxy: &Proxy, now_ms: u64) {
+    pub fn mark(&mut self, proxy: &Arc<Proxy>, now_ms: u64) {
         self.mark_for(proxy, now_ms, self.period_ms);
     }
 
     /// Marks a proxy; of two marks the one that ends later counts. DIRECT is no proxy, so it is never marked.
-    pub fn mark_for(&mut self, proxy: &Proxy, now_ms: u64, period_ms: u64) {
+    pub fn mark_for(&mut self, proxy: &Arc<Proxy>, now_ms: u64, period_ms: u64) {
         let until_ms = now_ms.saturating_add(period_ms);
-        self.entries.retain(|entry| entry.until_ms > now_ms);
         if let Some(known) = self.entries.iter_mut().find(|entry| entry.is(proxy)) {
             known.until_ms = known.until_ms.max(until_ms);
             return;
@@ -72,17 +70,36 @@ impl BadProxies {
                 self.entries.swap_remove(index);
             }
         }
-        self.entries.push(Entry {
-            kind: proxy.kind(),
-            host: proxy.host().text().to_owned(),
-            port: proxy.port(),
-            until_ms,
+        self.entries.push(Entry { proxy: Arc::clone(proxy), until_ms });
+    }
+
+    /// Takes out the proxies whose time is over.
+    pub fn reinstate(&mut self, now_ms: u64) -> Vec<Arc<Proxy>> {
+        let mut over = Vec::new();
+        self.entries.retain(|entry| {
+            let stays = entry.until_ms > now_ms;
+            if !stays {
+                over.push(Arc::clone(&entry.proxy));
+            }
+            stays
         });
+        over
+    }
+
+    /// True when nothing is marked, not even one whose time is over.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// True while the proxy is marked.
     pub fn is_bad(&self, proxy: &Proxy, now_ms: u64) -> bool {
-        self.entries.iter().any(|entry| entry.until_ms > now_ms && entry.is(proxy))
+        self.remaining(proxy, now_ms).is_some()
+    }
+
+    /// Milliseconds until a marked proxy returns to its place.
+    pub fn remaining(&self, proxy: &Proxy, now_ms: u64) -> Option<u64> {
+        let entry = self.entries.iter().find(|entry| entry.until_ms > now_ms && entry.is(proxy))?;
+        Some(entry.until_ms - now_ms)
     }
 
     /// The list with marked proxies behind the others, order kept otherwise; the same list when none is marked.
@@ -104,9 +121,9 @@ impl BadProxies {
     pub fn snapshot(&self, now_ms: u64) -> Vec<Marked> {
         let live = self.entries.iter().filter(|entry| entry.until_ms > now_ms);
         let marked = live.map(|entry| Marked {
-            kind: entry.kind,
-            host: entry.host.clone(),
-            port: entry.port,
+            kind: entry.proxy.kind(),
+            host: entry.proxy.host().text().to_owned(),
+            port: entry.proxy.port(),
             remaining_ms: entry.until_ms - now_ms,
         });
         marked.collect()
@@ -115,8 +132,13 @@ impl BadProxies {
 
 impl Entry {
     fn is(&self, proxy: &Proxy) -> bool {
-        self.kind == proxy.kind() && self.port == proxy.port() && self.host == proxy.host().text()
+        is_same(&self.proxy, proxy)
     }
+}
+
+/// Equal in kind, host and port; credentials do not count.
+fn is_same(a: &Proxy, b: &Proxy) -> bool {
+    a.kind() == b.kind() && a.port() == b.port() && a.host().text() == b.host().text()
 }
 
 /// What happened to the entries of one list, held back until one of them works.
@@ -124,44 +146,56 @@ impl Entry {
 pub struct Trial {
     list: ProxyList,
     failed: Vec<usize>,
+    spared: Vec<usize>,
 }
 
 impl Trial {
     /// A trial of a list in the order it is tried.
     pub fn new(list: ProxyList) -> Trial {
-        Trial { list, failed: Vec::new() }
+        Trial { list, failed: Vec::new(), spared: Vec::new() }
     }
 
     /// This proxy itself failed: nothing behind it could be asked. Refusals of the target and cancelled attempts
     /// do not belong here.
     pub fn failed(&mut self, entry: &Listed) {
-        if let Some(index) = self.list.iter().position(|known| same(known, entry))
-            && !self.failed.contains(&index)
+        Trial::note(&self.list, &mut self.failed, entry);
+    }
+
+    /// An attempt through this proxy says nothing against it: it was called off, or what lies behind it failed. Failures
+    /// of its other addresses do not count then.
+    pub fn spared(&mut self, entry: &Listed) {
+        Trial::note(&self.list, &mut self.spared, entry);
+    }
+
+    fn note(list: &ProxyList, indices: &mut Vec<usize>, entry: &Listed) {
+        if let Some(index) = list.iter().position(|known| same(known, entry))
+            && !indices.contains(&index)
         {
-            self.failed.push(index);
+            indices.push(index);
         }
     }
 
-    /// This entry worked: the proxies that failed before it are marked. A list that begins with DIRECT marks
-    /// nothing, its later entries are what a failed DIRECT fell back to.
-    pub fn worked(self, entry: &Listed, table: &mut BadProxies, now_ms: u64) {
-        let Some(good) = self.list.iter().position(|known| same(known, entry)) else { return };
+    /// This entry worked: the proxies that failed before it are marked, and returned. A list that begins with DIRECT
+    /// marks nothing, its later entries are what a failed DIRECT fell back to.
+    pub fn worked(self, entry: &Listed, table: &mut BadProxies, now_ms: u64) -> Vec<Arc<Proxy>> {
+        let mut marked = Vec::new();
+        let Some(good) = self.list.iter().position(|known| same(known, entry)) else { return marked };
         if matches!(self.list.first(), Some(Listed::Direct)) {
-            return;
+            return marked;
         }
-        for index in self.failed.into_iter().filter(|index| *index != good) {
-            if let Some(Listed::Proxy(proxy)) = self.list.get(index) {
+        for index in self.failed.iter().filter(|&&index| index != good && !self.spared.contains(&index)) {
+            if let Some(Listed::Proxy(proxy)) = self.list.get(*index) {
                 table.mark(proxy, now_ms);
+                marked.push(Arc::clone(proxy));
             }
         }
+        marked
     }
 }
 
 fn same(a: &Listed, b: &Listed) -> bool {
     match (a, b) {
-        (Listed::Proxy(a), Listed::Proxy(b)) => {
-            a.kind() == b.kind() && a.port() == b.port() && a.host().text() == b.host().text()
-        }
+        (Listed::Proxy(a), Listed::Proxy(b)) => is_same(a, b),
         _ => a == b,
     }
 }

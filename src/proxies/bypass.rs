@@ -92,6 +92,11 @@ impl BypassList {
         list
     }
 
+    /// True when no entry is in use.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
     /// Entries that were left out, one sentence each.
     pub fn ignored(&self) -> &[String] {
         &self.ignored

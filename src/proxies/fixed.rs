@@ -62,7 +62,7 @@ pub enum Exceptions {
     /// A `NO_PROXY` list.
     NoProxy(Box<NoProxy>),
     /// Reversed: the only hosts that are proxied.
-    Only(Box<NoProxy>),
+    Only(Box<Exceptions>),
 }
 
 impl Exceptions {
@@ -85,16 +85,64 @@ impl Exceptions {
         match self {
             Exceptions::None => &[],
             Exceptions::Bypass(list) => list.ignored(),
-            Exceptions::NoProxy(list) | Exceptions::Only(list) => list.ignored(),
+            Exceptions::NoProxy(list) => list.ignored(),
+            Exceptions::Only(list) => list.ignored(),
         }
+    }
+}
+
+/// One choice per scheme and one for the rest. `T` is a list here, and a whole selector where an engine puts
+/// selectors together.
+#[derive(Clone, Debug)]
+pub struct Schemes<T> {
+    own: Vec<(Arc<str>, T)>,
+    fallback: Option<T>,
+}
+
+impl<T> Default for Schemes<T> {
+    fn default() -> Self {
+        Schemes { own: Vec::new(), fallback: None }
+    }
+}
+
+impl<T> Schemes<T> {
+    /// Sets the choice for a scheme; the last one set counts.
+    pub fn set(&mut self, scheme: &str, choice: T) {
+        let scheme = scheme.to_ascii_lowercase();
+        self.own.retain(|(known, _)| **known != *scheme);
+        self.own.push((scheme.into(), choice));
+    }
+
+    /// Sets the choice for schemes without one of their own.
+    pub fn set_fallback(&mut self, choice: T) {
+        self.fallback = Some(choice);
+    }
+
+    /// Every choice.
+    pub fn all(&self) -> impl Iterator<Item = &T> {
+        self.own.iter().map(|(_, choice)| choice).chain(&self.fallback)
+    }
+
+    /// The choice for a scheme, in the order: own, for ws and wss that of http and https, fallback.
+    pub fn find(&self, scheme: &str) -> Option<(Why, &T)> {
+        let own = |wanted: &str| {
+            let (name, choice) = self.own.iter().find(|(name, _)| **name == *wanted)?;
+            Some((Why::Scheme(name.clone()), choice))
+        };
+        own(scheme)
+            .or_else(|| match scheme {
+                "ws" => own("http"),
+                "wss" => own("https"),
+                _ => None,
+            })
+            .or_else(|| Some((Why::Otherwise, self.fallback.as_ref()?)))
     }
 }
 
 /// One list per scheme, a fallback, and exceptions.
 #[derive(Clone, Debug, Default)]
 pub struct PerScheme {
-    lists: Vec<(Arc<str>, ProxyList)>,
-    fallback: Option<ProxyList>,
+    lists: Schemes<ProxyList>,
     exceptions: Exceptions,
 }
 
@@ -106,16 +154,13 @@ impl PerScheme {
 
     /// Sets the list for a scheme; the last one set counts.
     pub fn set(&mut self, scheme: &str, proxies: impl Into<ProxyList>) -> Result<()> {
-        let proxies = not_empty(proxies.into(), scheme)?;
-        let scheme = scheme.to_ascii_lowercase();
-        self.lists.retain(|(known, _)| **known != *scheme);
-        self.lists.push((scheme.into(), proxies));
+        self.lists.set(scheme, not_empty(proxies.into(), scheme)?);
         Ok(())
     }
 
     /// Sets the list for schemes without one of their own.
     pub fn set_fallback(&mut self, proxies: impl Into<ProxyList>) -> Result<()> {
-        self.fallback = Some(not_empty(proxies.into(), "fallback")?);
+        self.lists.set_fallback(not_empty(proxies.into(), "fallback")?);
         Ok(())
     }
 
@@ -123,26 +168,11 @@ impl PerScheme {
     pub fn set_exceptions(&mut self, exceptions: Exceptions) {
         self.exceptions = exceptions;
     }
-
-    /// The list for a scheme, in the order: own, for ws and wss that of http and https, fallback.
-    fn list(&self, scheme: &str) -> Option<(Why, &ProxyList)> {
-        let own = |wanted: &str| {
-            let (name, list) = self.lists.iter().find(|(name, _)| **name == *wanted)?;
-            Some((Why::Scheme(name.clone()), list))
-        };
-        own(scheme)
-            .or_else(|| match scheme {
-                "ws" => own("http"),
-                "wss" => own("https"),
-                _ => None,
-            })
-            .or_else(|| Some((Why::Fixed, self.fallback.as_ref()?)))
-    }
 }
 
 impl ProxySelector for PerScheme {
     fn select(&self, target: &Target<'_>) -> Result<Choice> {
-        let Some((why, list)) = self.list(target.scheme) else {
+        let Some((why, list)) = self.lists.find(target.scheme) else {
             return Ok(Choice { proxies: direct_list(), why: Why::NoSetting });
         };
         Ok(match self.exceptions.decide(target) {

@@ -11,7 +11,7 @@
 //! | [`environment::Environment`] | `http_proxy`, `all_proxy`, `no_proxy` ... with named dialects |
 //! | [`jdk::JdkProperties`] | `http.proxyHost`, `nonProxyHosts` ... exactly as the JDK's default selector |
 //! | [`rules::Rules`] | ordered patterns, each with its list |
-//! | [`system::System`] | desktop settings and files, as a snapshot the host refreshes |
+//! | [`system::Snapshot`] | desktop settings and files, as a snapshot the host refreshes |
 //! | `pac::Pac` (feature `script`) | a proxy auto-configuration script |
 
 pub mod bad;
@@ -73,8 +73,12 @@ pub enum Why {
     Loopback,
     /// The list names the only hosts that are proxied, and this is none of them.
     NotListed,
-    /// The rule with this number, counted from 0.
-    Rule(u32),
+    /// The rule with this number, counted from 0, and its pattern.
+    Rule(u32, Arc<str>),
+    /// Nothing more special was said.
+    Otherwise,
+    /// The source of the system's settings that decided.
+    Settings(&'static str),
     /// The answer of a script: its result text and the time it ran, in nanoseconds.
     Script(Arc<str>, u64),
 }
@@ -89,7 +93,9 @@ impl fmt::Display for Why {
             Why::Exception(entry) => write!(f, "exception entry \"{entry}\""),
             Why::Loopback => f.write_str("loopback hosts are not proxied"),
             Why::NotListed => f.write_str("only listed hosts are proxied"),
-            Why::Rule(index) => write!(f, "rule {index}"),
+            Why::Rule(index, pattern) => write!(f, "rule {index}, \"{pattern}\""),
+            Why::Otherwise => f.write_str("no more special entry"),
+            Why::Settings(source) => write!(f, "settings from {source}"),
             Why::Script(text, ns) => write!(f, "script answered \"{text}\" after {} us", ns / 1000),
         }
     }

@@ -72,6 +72,16 @@ impl OwnedTarget {
         Ok(OwnedTarget { scheme, host, port, uri: uri.to_owned() })
     }
 
+    /// Keeps a question.
+    pub fn of(target: &Target<'_>) -> OwnedTarget {
+        OwnedTarget {
+            scheme: target.scheme.to_owned(),
+            host: target.host.to_owned(),
+            port: target.port,
+            uri: target.uri.to_owned(),
+        }
+    }
+
     /// Borrows it for a question.
     pub fn borrow(&self) -> Target<'_> {
         Target { scheme: &self.scheme, host: &self.host, port: self.port, uri: &self.uri }

@@ -12,7 +12,7 @@ mod hardening;
 mod pool;
 mod sandbox;
 
-pub use pool::{Pool, PoolLimits, Script, next_id};
+pub use pool::{Pool, PoolLimits, Script, brief_wait, next_id};
 pub use sandbox::{Sandbox, Trap, position};
 
 /// Re-exported so that the rooms above build their host functions with the same version.

@@ -310,7 +310,7 @@ impl Shared {
 
     /// The next task for a desk; `None` when the pool closes.
     fn next(&self, desk: &Desk, instances: &mut Instances) -> Option<Task> {
-        spin(|| desk.ready.load(Ordering::Acquire));
+        brief_wait(|| desk.ready.load(Ordering::Acquire));
         while !desk.ready.load(Ordering::Acquire) {
             if self.state.lock().closing {
                 return None;
@@ -330,8 +330,8 @@ fn late(limit: Duration) -> Instant {
     now.checked_add(limit).and_then(|at| at.checked_add(Duration::from_millis(50))).unwrap_or(now)
 }
 
-/// Waits a moment without sleeping; on a single processor that would only keep the other side from running.
-fn spin(ready: impl Fn() -> bool) {
+/// Waits a moment (40 µs) without sleeping; on a single processor that would only keep the other side from running.
+pub fn brief_wait(ready: impl Fn() -> bool) {
     static PROCESSORS: OnceCell<usize> = OnceCell::new();
     let processors = *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from));
     if processors < 2 {
@@ -393,7 +393,7 @@ impl<T> Drop for Answer<T> {
 impl<T> Reply<T> {
     fn wait(&self, limit: Duration) -> Result<T> {
         let end = Instant::now().checked_add(limit);
-        spin(|| self.state.load(Ordering::Acquire) != WAITING);
+        brief_wait(|| self.state.load(Ordering::Acquire) != WAITING);
         loop {
             match self.state.load(Ordering::Acquire) {
                 WAITING => {}

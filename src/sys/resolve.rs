@@ -89,6 +89,20 @@ pub fn coarse_ms() -> u64 {
     u64::try_from(now.tv_sec).unwrap_or(0) * 1000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
 }
 
+/// This machine's addresses that would be used towards the internet, IPv4 first; empty when it has no way there.
+pub fn own_addresses() -> Vec<std::net::IpAddr> {
+    // Connecting a datagram socket sends nothing; it asks the routing table which address would be used.
+    let probe = |own: &str, other: &str| {
+        let socket = std::net::UdpSocket::bind((own, 0)).ok()?;
+        socket.connect((other, 53)).ok()?;
+        socket.local_addr().ok().map(|address| address.ip())
+    };
+    [("0.0.0.0", "8.8.8.8"), ("::", "2001:4860:4860::8888")]
+        .iter()
+        .filter_map(|(own, other)| probe(own, other))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -400,6 +400,57 @@ static byway_status run_auth(void *user_data, byway_dial *dial, uint32_t attempt
     return BYWAY_PASS;
 }
 
+static byway_status run_fetch(void *user_data, byway_proxy_selector *selector, const char *url, size_t len,
+                              const byway_call *call)
+{
+    (void)user_data;
+    (void)url;
+    (void)len;
+    what(of, call);
+    return byway_proxy_selector_set_script(selector, "function FindProxyForURL() { return 'DIRECT'; }", BYWAY_NUL,
+                                           NULL, 0, NULL);
+}
+
+static byway_proxy_selector *script_with(const byway_pac_callbacks *set)
+{
+    byway_pac_options options = BYWAY_PAC_OPTIONS_INIT;
+    byway_proxy_selector *made = NULL;
+    options.url.data = "http://pac.example/";
+    options.url.len = BYWAY_NUL;
+    (void)byway_proxy_selector_new_pac(of, &options, set, &made, NULL);
+    return made;
+}
+
+static void pac_fetch(inside body)
+{
+    byway_pac_callbacks set = BYWAY_PAC_CALLBACKS_INIT;
+    byway_address_options options = BYWAY_ADDRESS_OPTIONS_INIT;
+    byway_address *address = NULL;
+    byway_selector *selector = NULL;
+    (void)fresh_engine(body);
+    set.fetch = run_fetch;
+    options.proxy_selector = script_with(&set);
+    options.host.data = "192.0.2.1";
+    options.host.len = BYWAY_NUL;
+    options.port = 80;
+    (void)byway_address_new(of, &options, &address, NULL);
+    (void)byway_selector_new(of, address, NULL, &selector, NULL);
+    byway_selector_free(selector);
+    byway_address_release(address);
+    byway_proxy_selector_release(options.proxy_selector);
+    end_engine();
+}
+
+static void pac_destroy(inside body)
+{
+    byway_pac_callbacks set = BYWAY_PAC_CALLBACKS_INIT;
+    (void)fresh_engine(body);
+    set.fetch = run_fetch;
+    set.destroy = run_destroy_alone;
+    byway_proxy_selector_release(script_with(&set));
+    end_engine();
+}
+
 /* One dial on loopback: to a port where nobody listens, or through a proxy that takes the connection and says nothing. */
 static void dial_with(const byway_dial_callbacks *set, int listening)
 {
@@ -543,6 +594,8 @@ static const struct trigger {
     { "byway_proxy_selector_callbacks.connect_failed", proxy_failed, NULL },
     { "byway_proxy_selector_callbacks.on_cancel", proxy_cancel, NULL },
     { "byway_proxy_selector_callbacks.destroy", proxy_destroy, NULL },
+    { "byway_pac_callbacks.fetch", pac_fetch, NULL },
+    { "byway_pac_callbacks.destroy", pac_destroy, NULL },
     { "byway_dial_callbacks.open_socket", dial_open, NULL },
     { "byway_dial_callbacks.configure", dial_configure, NULL },
     { "byway_dial_callbacks.close_socket", dial_close, NULL },

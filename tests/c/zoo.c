@@ -198,6 +198,17 @@ static byway_status answer_lookup(void *user_data, byway_dns_request *request, c
     return byway_dns_request_add_text(request, "192.0.2.1 192.0.2.2", BYWAY_NUL, NULL);
 }
 
+static byway_status answer_fetch(void *user_data, byway_proxy_selector *selector, const char *url, size_t len,
+                                 const byway_call *call)
+{
+    (void)user_data;
+    (void)url;
+    (void)len;
+    (void)call;
+    return byway_proxy_selector_set_script(selector, "function FindProxyForURL() { return 'DIRECT'; }", BYWAY_NUL,
+                                           NULL, 0, NULL);
+}
+
 static byway_status answer_select(void *user_data, byway_proxy_request *request, const char *uri, size_t len,
                                   const byway_call *call)
 {
@@ -442,6 +453,12 @@ void zoo_fill(const char *name, void *structure)
         ((byway_dns_callbacks *)structure)->lookup = answer_lookup;
     if (!strcmp(name, "byway_proxy_selector_callbacks"))
         ((byway_proxy_selector_callbacks *)structure)->select = answer_select;
+    if (!strcmp(name, "byway_pac_callbacks"))
+        ((byway_pac_callbacks *)structure)->fetch = answer_fetch;
+    if (!strcmp(name, "byway_pac_options")) {
+        ((byway_pac_options *)structure)->source.data = "function FindProxyForURL() { return 'DIRECT'; }";
+        ((byway_pac_options *)structure)->source.len = BYWAY_NUL;
+    }
     if (!strcmp(name, "byway_dial_callbacks"))
         ((byway_dial_callbacks *)structure)->open_socket = open_as_usual;
     if (!strcmp(name, "byway_listener_callbacks"))

@@ -81,6 +81,9 @@ class Writer:
             return (f"byway_destroy {name} = NULL;", name, [])
         if p.name == "timeout_ms":
             return (f"int64_t {name} = 0;", name, ["1"])
+        if p.name == "cap" and function.parameters[index - 1].out_handle:
+            # Room for handles the caller will own: with none, there is nothing to clear.
+            return (f"{kind} {name} = 1;", name, [])
         if counts_elements(function.parameters, index) or p.name in TRUTHFUL:
             return (f"{kind} {name} = 1;", name, ["0"])
         return (f"{kind} {name} = ({kind})1;", name, INTEGERS.get(kind, ["0"]))

@@ -30,6 +30,7 @@ pub fn engine() -> Arc<Engine> {
         compat: byway::net::compat::Compat::Byway,
         settings: Default::default(),
         dns_cache_ms: 0,
+        bad_proxy_ms: 0,
         default_timeout: Duration::from_secs(30),
         callbacks_any_thread: false,
     })

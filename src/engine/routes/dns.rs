@@ -1,12 +1,16 @@
 //! Resolvers as an engine uses them: the host's, a hosts table, the system's on a small pool of threads.
 
 use super::request::DnsRequest;
+#[cfg(feature = "script")]
+use crate::engine::Engine;
 use crate::error::{Error, Source, Status};
 use crate::net::{HostsTable, Ip};
 use crate::sys::resolve;
 use crate::sys::slab::Shared;
 use parking_lot::{Condvar, Mutex};
 use std::collections::{HashMap, VecDeque};
+#[cfg(feature = "script")]
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -224,5 +228,20 @@ impl Cache {
 
     pub(super) fn clear(&self) {
         self.names.lock().clear();
+    }
+}
+
+#[cfg(feature = "script")]
+impl Engine {
+    /// Addresses of a name that are still kept.
+    pub(super) fn cached_name(&self, resolver: Option<&Resolver>, name: &str) -> Option<Vec<IpAddr>> {
+        let ips = self.routes.cache.get(resolver.map_or(0, Resolver::id), name)?;
+        Some(ips.iter().filter_map(|ip| ip.to_std()).collect())
+    }
+
+    /// Keeps addresses of a name, when the engine wants that.
+    pub(super) fn remember_name(&self, resolver: Option<&Resolver>, name: &str, ips: &[IpAddr]) {
+        let ips: Vec<Ip> = ips.iter().map(|ip| Ip::from(*ip)).collect();
+        self.routes.cache.put(resolver.map_or(0, Resolver::id), name, &ips);
     }
 }

@@ -3,6 +3,7 @@
 use super::dns::Serving;
 use super::listen::Audience;
 use super::proxies::{Choosing, ProxySource};
+use super::select;
 use crate::engine::Engine;
 use crate::error::{Error, Status};
 use crate::net::events::Listening;
@@ -30,6 +31,13 @@ impl Engine {
     /// A route stands: it is not postponed any more.
     pub fn connected(&self, route: &Route) {
         self.database().connected(route);
+        for proxy in &self.proxy_worked(route) {
+            let audience = Audience { listeners: self.listeners(), tag: 0 };
+            Listening::to(&audience, self.listeners().mask()).emit(EventKind::ProxyMarkedBad, || Event {
+                proxy: Some(proxy),
+                ..Event::new(EventKind::ProxyMarkedBad, route.selector(), route.address())
+            });
+        }
     }
 
     /// Should this route go behind the others?
@@ -66,6 +74,7 @@ impl Engine {
         told: &Report,
         error: Option<&Error>,
     ) -> Result<(), Status> {
+        self.proxy_failed(route, failed.failure, failed.phase);
         if told.database {
             let now = self.database_now();
             match self.options().compat {
@@ -96,18 +105,10 @@ impl Engine {
         route: &Route,
         failed: &FailedAttempt<'_>,
     ) -> Result<(), Status> {
-        match source.kind() {
-            Choosing::Direct | Choosing::Fixed(_) => Ok(()),
-            Choosing::BuiltIn(own) => {
-                own.connect_failed(route, failed.failure);
-                Ok(())
-            }
-            Choosing::Host(host) => {
-                let serving =
-                    Serving { tag: failed.tag, id: route.selector(), left: None, engine: self.handle() };
-                self.host_call(0, || host.connect_failed(route, failed.failure, failed.os_errno, &serving))
-            }
-        }
+        let leaf = source.leaf(&select::asked_target(route.address()), &mut Vec::new());
+        let Some(Choosing::Host(host)) = leaf.as_ref().ok().map(|leaf| leaf.kind()) else { return Ok(()) };
+        let serving = Serving { tag: failed.tag, id: route.selector(), left: None, engine: self.handle() };
+        self.host_call(0, || host.connect_failed(route, failed.failure, failed.os_errno, &serving))
     }
 
     /// Tells the listeners of something that happened to a route.

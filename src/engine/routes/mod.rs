@@ -1,18 +1,24 @@
 //! First half, put to work: address, resolver and proxy selector as an engine uses them, and the selector's driver.
 
+pub mod bad_proxies;
 pub mod dialing;
 pub mod dns;
 pub mod feedback;
+pub mod for_url;
 pub mod listen;
-pub mod own_proxies;
 pub mod proxies;
+mod reasons;
 pub mod request;
+#[cfg(feature = "script")]
+pub mod script_proxies;
 pub mod select;
+pub mod system_proxies;
 mod waiter;
 
 use super::Engine;
 use crate::net::{Address, Settings};
 use arc_swap::ArcSwapOption;
+use bad_proxies::Failing;
 use core::sync::atomic::{AtomicU64, Ordering};
 use dns::{Cache, Resolver};
 use listen::Listeners;
@@ -25,15 +31,17 @@ pub(super) struct Routes {
     listeners: Listeners,
     default_proxies: ArcSwapOption<ProxySource>,
     cache: Cache,
+    failing: Failing,
 }
 
 impl Routes {
-    pub(super) fn new(settings: Settings, dns_cache_ms: u64) -> Routes {
+    pub(super) fn new(settings: Settings, dns_cache_ms: u64, bad_proxy_ms: u64) -> Routes {
         Routes {
             settings,
             listeners: Listeners::default(),
             default_proxies: ArcSwapOption::empty(),
             cache: Cache::new(dns_cache_ms),
+            failing: Failing::new(bad_proxy_ms),
         }
     }
 }
@@ -87,9 +95,10 @@ impl Engine {
         }
     }
 
-    /// The network is another one: failures and cached names are forgotten. Returns the new generation.
+    /// The network is another one: failures of routes and proxies and cached names are forgotten. Returns the new generation.
     pub fn network_changed(&self) -> u64 {
         self.routes.cache.clear();
+        self.routes.failing.forget();
         self.database().network_changed()
     }
 }

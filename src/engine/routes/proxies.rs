@@ -2,9 +2,16 @@
 
 use super::dns::Serving;
 use super::request::ProxyRequest;
-use crate::error::{Result, Status};
+#[cfg(feature = "script")]
+use super::script_proxies::ScriptProxies;
+use super::system_proxies::SystemProxies;
+use crate::error::{Error, Result, Status};
 use crate::net::{Address, Failure, Listed, Route};
+use crate::proxies::fixed::{Exceptions, Schemes};
+use crate::proxies::rules::Rules;
+use crate::proxies::{ProxySelector, Target, Why};
 use crate::sys::slab::Shared;
+use once_cell::sync::Lazy;
 use std::sync::Arc;
 
 /// A host's proxy selector. Called without a lock, inside [`crate::engine::Engine::host_call`].
@@ -17,31 +24,39 @@ pub trait HostProxies: Send + Sync {
     fn canceled(&self, request: u64);
 }
 
-/// A proxy selector of this library: environment, system, scripts.
-pub trait BuiltIn: Send + Sync {
-    /// The proxies of an address, in order. May take time, but never host code.
-    ///
-    /// # Errors
-    /// As a proxy selector's.
-    fn select(&self, address: &Address) -> Result<Vec<Listed>>;
-    /// A proxy it chose failed.
-    fn connect_failed(&self, route: &Route, failure: Failure) {
-        let _ = (route, failure);
-    }
-}
-
 /// Who chooses proxies.
 pub struct ProxySource {
     id: u64,
+    /// How many selectors lie one inside the other.
+    depth: u32,
     kind: Choosing,
 }
+
+/// Selectors one inside the other at most.
+const MAX_DEPTH: u32 = 16;
 
 impl ProxySource {
     /// A proxy selector with an identity of its own. All that only say DIRECT are the same one, because proxy
     /// selectors count in the equality of addresses.
     pub fn new(kind: Choosing) -> Arc<ProxySource> {
         let id = if matches!(kind, Choosing::Direct) { 1 } else { super::identity() };
-        Arc::new(ProxySource { id, kind })
+        Arc::new(ProxySource { id, depth: 0, kind })
+    }
+
+    /// A proxy selector made of `parts`.
+    ///
+    /// # Errors
+    /// `E_LIMIT` when more than 16 lie one inside the other.
+    pub fn composed<'a>(
+        kind: Choosing,
+        parts: impl IntoIterator<Item = &'a Arc<ProxySource>>,
+    ) -> Result<Arc<ProxySource>> {
+        let depth = 1 + parts.into_iter().map(|part| part.depth).max().unwrap_or(0);
+        if depth > MAX_DEPTH {
+            let why = format!("more than {MAX_DEPTH} proxy selectors one inside the other");
+            return Err(Error::new(Status::E_LIMIT, why));
+        }
+        Ok(Arc::new(ProxySource { id: super::identity(), depth, kind }))
     }
 
     /// Number by which addresses know it; never 0.
@@ -53,6 +68,71 @@ impl ProxySource {
     pub fn kind(&self) -> &Choosing {
         &self.kind
     }
+
+    /// Follows selectors that only choose among others, noting the reasons in `why`, to the one that knows proxies.
+    ///
+    /// # Errors
+    /// A rule list that says nothing about this target; settings that name a script nobody handed in.
+    pub fn leaf(self: &Arc<Self>, target: &Target<'_>, why: &mut Vec<Why>) -> Result<Arc<ProxySource>> {
+        let mut at = Arc::clone(self);
+        loop {
+            let next = match &at.kind {
+                Choosing::Excepted(exceptions, inner) => match exceptions.decide(target) {
+                    Some(reason) => {
+                        why.push(reason);
+                        direct()
+                    }
+                    None => Arc::clone(inner),
+                },
+                Choosing::Schemes(schemes) => match schemes.find(target.scheme) {
+                    Some((reason, inner)) => {
+                        why.push(reason);
+                        Arc::clone(inner)
+                    }
+                    None => {
+                        why.push(Why::NoSetting);
+                        direct()
+                    }
+                },
+                Choosing::Rules(rules) => {
+                    let (reason, inner) = rules.find(target)?;
+                    why.push(reason);
+                    Arc::clone(inner)
+                }
+                Choosing::System(system) => {
+                    let (source, inner) = system.in_force();
+                    why.push(Why::Settings(source));
+                    inner
+                }
+                _ => return Ok(at),
+            };
+            at = next;
+        }
+    }
+
+    /// Entries of the configuration that are not in use, and what else is to be known about it; one sentence each.
+    pub fn diagnostics(&self) -> Vec<String> {
+        match &self.kind {
+            Choosing::Direct | Choosing::Fixed(_) | Choosing::Host(_) => Vec::new(),
+            Choosing::BuiltIn(own) => own.diagnostics(),
+            Choosing::Excepted(exceptions, inner) => {
+                let mut lines = exceptions.ignored().to_vec();
+                lines.extend(inner.diagnostics());
+                lines
+            }
+            Choosing::Schemes(schemes) => schemes.all().flat_map(|inner| inner.diagnostics()).collect(),
+            Choosing::Rules(rules) => rules.all().flat_map(|inner| inner.diagnostics()).collect(),
+            Choosing::System(system) => system.diagnostics(),
+            #[cfg(feature = "script")]
+            Choosing::Script(script) => script.diagnostics(),
+        }
+    }
+}
+
+/// The selector that always says DIRECT.
+pub fn direct() -> Arc<ProxySource> {
+    static DIRECT: Lazy<Arc<ProxySource>> = Lazy::new(|| ProxySource::new(Choosing::Direct));
+    DIRECT.clone()
 }
 
 /// How proxies are chosen.
@@ -61,8 +141,19 @@ pub enum Choosing {
     Direct,
     /// Always this list.
     Fixed(Vec<Listed>),
-    /// One of this library's own.
-    BuiltIn(Box<dyn BuiltIn>),
+    /// One of this library's own that answers at once.
+    BuiltIn(Arc<dyn ProxySelector>),
     /// Host code.
     Host(Arc<dyn HostProxies>),
+    /// DIRECT for some hosts, for all others another one.
+    Excepted(Exceptions, Arc<ProxySource>),
+    /// One per scheme.
+    Schemes(Schemes<Arc<ProxySource>>),
+    /// The one of the first pattern that covers the target.
+    Rules(Rules<Arc<ProxySource>>),
+    /// What the system's settings say.
+    System(SystemProxies),
+    /// A proxy script, run on threads of its own.
+    #[cfg(feature = "script")]
+    Script(ScriptProxies),
 }

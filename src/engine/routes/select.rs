@@ -4,13 +4,19 @@ use super::Target;
 use super::dns::{self, Resolver, Resolving, Serving};
 use super::listen::Audience;
 use super::proxies::{Choosing, ProxySource};
+use super::reasons::{self, Reasons};
 use super::request::{DnsRequest, ProxyRequest};
+#[cfg(feature = "script")]
+use super::script_proxies::{Asker, ScriptQuestion};
 use super::waiter::{Asked, Waiter};
 use crate::engine::{Engine, Operation};
 use crate::error::{Error, Result, Source, Status};
 use crate::net::events::Listening;
 use crate::net::plan::Answers;
-use crate::net::{Context, Listed, Lookup, RouteRef, Selection, Selector, Step, plan};
+use crate::net::{
+    Address, Context, Event, EventKind, Listed, Lookup, RouteRef, Selection, Selector, Step, plan,
+};
+use crate::proxies::{self, Choice};
 use crate::runtime::notice::Notice;
 use crate::runtime::queue::{Completion, Queue};
 use crate::sys::slab::Shared;
@@ -49,6 +55,8 @@ enum Pending {
     None,
     Proxies(Shared<ProxyRequest>, Option<Arc<ProxySource>>),
     Names(Shared<DnsRequest>, Lookup, bool),
+    #[cfg(feature = "script")]
+    Script(Box<ScriptQuestion>),
 }
 
 /// How long a call may wait. The clock is read when it has to wait, not before.
@@ -68,7 +76,7 @@ impl Patience {
     }
 
     /// When it ends; `None` = at once.
-    fn end(&mut self) -> Option<Instant> {
+    pub(super) fn end(&mut self) -> Option<Instant> {
         // A deadline beyond the clock's range is the farthest one a host can mean: a hundred years.
         let far = Duration::from_secs(100 * 365 * 86_400);
         if self.until.is_none() {
@@ -79,7 +87,7 @@ impl Patience {
     }
 
     /// What is left, as a callback sees it.
-    fn left(&self) -> Option<Duration> {
+    pub(super) fn left(&self) -> Option<Duration> {
         match self.until {
             Some(until) => Some(until.saturating_duration_since(Instant::now())),
             None => self.timeout,
@@ -112,6 +120,8 @@ pub(crate) struct Rest {
     queue: Option<Arc<Queue>>,
     pending: Pending,
     early: bool,
+    /// Why the proxies are what they are, once they are known.
+    reasons: Option<Box<Reasons>>,
 }
 
 impl Rest {
@@ -119,7 +129,7 @@ impl Rest {
     #[inline]
     pub(crate) fn new([target, spare]: [Shared<Target>; 2], options: SelectOptions) -> Rest {
         let SelectOptions { tag, queue, early } = options;
-        Rest { target, spare: Some(spare), tag, queue, pending: Pending::None, early }
+        Rest { target, spare: Some(spare), tag, queue, pending: Pending::None, early, reasons: None }
     }
 }
 
@@ -168,7 +178,7 @@ impl Selecting {
     /// Under OkHttp, what the proxy selector fails with.
     #[inline]
     pub fn start(&mut self, object: usize) -> Result<()> {
-        let Selecting { core, rest: Rest { target, tag, pending, early, .. } } = self;
+        let Selecting { core, rest: Rest { target, tag, pending, early, reasons, .. } } = self;
         let target = &**target;
         let engine = &*target.engine;
         let audience = Audience { listeners: engine.listeners(), tag: *tag };
@@ -177,7 +187,8 @@ impl Selecting {
         match core.start(&cx) {
             Step::NeedProxies => {
                 let serving = Serving { tag: *tag, id: core.id(), left: None, engine: engine.handle() };
-                ask_proxies(core, pending, &cx, target, &serving, object)
+                let asking = Asking { target, serving: &serving, object, in_place: false };
+                ask_proxies(core, pending, reasons, &cx, &asking)
             }
             _ => Ok(()),
         }
@@ -189,7 +200,7 @@ impl Selecting {
     /// The selector's, `E_CANCELED`, `E_SHUTDOWN`.
     #[inline]
     pub fn drive(&mut self, side: &Side, patience: &mut Patience, object: usize) -> Result<Driven> {
-        let Selecting { core, rest: Rest { target, tag, pending, early, .. } } = self;
+        let Selecting { core, rest: Rest { target, tag, pending, early, reasons, .. } } = self;
         let target = &**target;
         let engine = &*target.engine;
         engine.check_open()?;
@@ -197,18 +208,22 @@ impl Selecting {
         let now = || engine.database_now();
         let cx = context(target, &audience, &now, *early);
         let serving = Serving { tag: *tag, id: core.id(), left: patience.left(), engine: engine.handle() };
+        let asking = Asking { target, serving: &serving, object, in_place: false };
         loop {
             if side.is_canceled() {
                 core.cancel();
                 give_up(pending, target);
             }
             if !matches!(pending, Pending::None) {
-                collect(core, pending, &cx)?;
+                collect(core, pending, reasons, &cx, &asking)?;
             }
             match core.step(&cx) {
-                Step::Selection(selection) => return Ok(Driven::Selection(selection)),
-                Step::NeedProxies => ask_proxies(core, pending, &cx, target, &serving, object)?,
-                Step::NeedDns(lookup) => ask_names(core, pending, &cx, target, lookup, &serving, object)?,
+                Step::Selection(selection) => {
+                    engine.useless_proxies(core.id(), core.faults_of_proxies(cx.address));
+                    return Ok(Driven::Selection(selection));
+                }
+                Step::NeedProxies => ask_proxies(core, pending, reasons, &cx, &asking)?,
+                Step::NeedDns(lookup) => ask_names(core, pending, &cx, &asking, lookup)?,
                 Step::Done => return Ok(Driven::Done),
                 Step::Failed(error) => return Err(error),
                 Step::Wait => return Ok(Driven::Wait),
@@ -255,6 +270,8 @@ impl Selecting {
     fn awaited(&self) -> &str {
         match self.rest.pending {
             Pending::Proxies(..) => self.rest.target.address.uri(),
+            #[cfg(feature = "script")]
+            Pending::Script(..) => self.rest.target.address.uri(),
             _ => self.core.lookup_name(&self.rest.target.address),
         }
     }
@@ -296,6 +313,8 @@ impl Selecting {
                 request.watch(&waiter.notice, self.rest.early),
                 Asked::Names(request.clone(), self.rest.target.resolver.clone().filter(|_| *by_host)),
             ),
+            #[cfg(feature = "script")]
+            Pending::Script(question) => (question.watch(&waiter.notice), question.asked()),
         };
         if waits {
             let before = core::mem::replace(&mut *waiter.asked.lock(), asked);
@@ -384,11 +403,21 @@ impl Selecting {
         let audience = Audience { listeners: engine.listeners(), tag: self.rest.tag };
         let now = || engine.database_now();
         let cx = context(&self.rest.target, &audience, &now, self.rest.early);
+        let reasons = self.rest.reasons.as_deref();
         if as_json {
-            let json = crate::net::explain::explain_json(&self.core, &cx);
+            let mut json = crate::net::explain::explain_json(&self.core, &cx);
+            if let (Some(document), Some(reasons)) = (json.as_object_mut(), reasons) {
+                reasons::insert(document, &reasons.why, &reasons.moved);
+            }
             serde_json::to_string_pretty(&json).unwrap_or_default()
         } else {
-            crate::net::explain::explain_text(&self.core, &cx)
+            let mut text = crate::net::explain::explain_text(&self.core, &cx);
+            if let Some(reasons) = reasons {
+                // Behind the first line, which says who chose.
+                let at = text.find('\n').map_or(text.len(), |at| at + 1);
+                text.insert_str(at, &reasons::lines(reasons));
+            }
+            text
         }
     }
 
@@ -402,6 +431,7 @@ impl Selecting {
             waiter.notice.finish(Status::E_CANCELED);
         }
         self.rest.target.engine.database().drop_pending(self.core.id());
+        self.rest.target.engine.end_trial(self.core.id());
     }
 }
 
@@ -470,15 +500,19 @@ struct InPlace<'a> {
 
 impl Answers for InPlace<'_> {
     fn proxies(&mut self, selector: &mut Selector, cx: &Context<'_>) -> Result<()> {
-        ask_proxies(selector, &mut self.pending, cx, self.target, &self.serving, self.object)
+        let asking =
+            Asking { target: self.target, serving: &self.serving, object: self.object, in_place: true };
+        ask_proxies(selector, &mut self.pending, &mut None, cx, &asking)
     }
 
     #[inline]
     fn names(&mut self, selector: &mut Selector, cx: &Context<'_>, lookup: Lookup) -> Result<()> {
+        let asking =
+            Asking { target: self.target, serving: &self.serving, object: self.object, in_place: true };
         if let Some((request, status)) = self.asked.take() {
-            return settle(selector, &mut self.pending, cx, self.target, lookup, request, status);
+            return settle(selector, &mut self.pending, cx, &asking, lookup, request, status);
         }
-        ask_names(selector, &mut self.pending, cx, self.target, lookup, &self.serving, self.object)
+        ask_names(selector, &mut self.pending, cx, &asking, lookup)
     }
 }
 
@@ -501,7 +535,7 @@ fn context<'a>(
 }
 
 /// A callback's status that means failure, as an error; statuses nobody defined count as the host's.
-fn refusal(status: Status) -> Error {
+pub(super) fn refusal(status: Status) -> Error {
     let status = match status {
         known if known.is_error() && known.name() != "BYWAY_UNKNOWN" => known,
         _ => Status::E_HOST,
@@ -509,25 +543,42 @@ fn refusal(status: Status) -> Error {
     Error::bare(status).source(Source::Callback)
 }
 
+/// Who asks, and for what.
+struct Asking<'a> {
+    target: &'a Target,
+    serving: &'a Serving,
+    object: usize,
+    /// Nothing can be taken later.
+    in_place: bool,
+}
+
+/// An address as proxy selectors see it.
+pub(super) fn asked_target(address: &Address) -> proxies::Target<'_> {
+    proxies::Target {
+        scheme: address.scheme(),
+        host: address.host().text(),
+        port: address.port(),
+        uri: address.uri(),
+    }
+}
+
 #[cold]
 fn ask_proxies(
     core: &mut Selector,
     pending: &mut Pending,
+    reasons: &mut Option<Box<Reasons>>,
     cx: &Context<'_>,
-    target: &Target,
-    serving: &Serving,
-    object: usize,
+    asking: &Asking<'_>,
 ) -> Result<()> {
-    let source = target.proxies.as_deref();
-    if source.is_some()
-        && let Some(answered) = ask_source(core, pending, cx, target, source, serving, object)?
+    if let Some(source) = &asking.target.proxies
+        && let Some(answered) = ask_source(core, pending, reasons, cx, asking, source)?
     {
         return answered;
     }
     // Nobody, or a pass: the engine's default one, else DIRECT.
-    let default = target.engine.default_proxies();
+    let default = asking.target.engine.default_proxies();
     if let Some(default) = default
-        && let Some(answered) = ask_source(core, pending, cx, target, Some(&default), serving, object)?
+        && let Some(answered) = ask_source(core, pending, reasons, cx, asking, &default)?
     {
         return answered;
     }
@@ -538,28 +589,41 @@ fn ask_proxies(
 fn ask_source(
     core: &mut Selector,
     pending: &mut Pending,
+    reasons: &mut Option<Box<Reasons>>,
     cx: &Context<'_>,
-    target: &Target,
-    source: Option<&ProxySource>,
-    serving: &Serving,
-    object: usize,
+    asking: &Asking<'_>,
+    source: &Arc<ProxySource>,
 ) -> Result<Option<Result<()>>> {
-    let host = match source.map(ProxySource::kind) {
-        None => return Ok(None),
-        Some(Choosing::Direct) => return Ok(Some(core.answer_proxies(cx, [Listed::Direct]))),
-        Some(Choosing::Fixed(list)) => return Ok(Some(core.answer_proxies(cx, list.iter().cloned()))),
-        Some(Choosing::BuiltIn(own)) => {
-            return Ok(Some(match own.select(&target.address) {
-                Ok(list) => core.answer_proxies(cx, list),
+    let asked = asked_target(&asking.target.address);
+    let mut why = Vec::new();
+    let leaf = match source.leaf(&asked, &mut why) {
+        Ok(leaf) => leaf,
+        Err(error) => return Ok(Some(core.fail_proxies(cx, error))),
+    };
+    if !why.is_empty() {
+        reasons.get_or_insert_default().why = why;
+    }
+    let host = match leaf.kind() {
+        Choosing::Fixed(list) => return Ok(Some(answer_list(core, reasons, cx, asking, list.clone()))),
+        Choosing::BuiltIn(own) => {
+            return Ok(Some(match own.select(&asked) {
+                Ok(choice) => answer_choice(core, reasons, cx, asking, choice),
                 Err(error) => core.fail_proxies(cx, error),
             }));
         }
-        Some(Choosing::Host(host)) => host,
+        Choosing::Host(host) => host,
+        #[cfg(feature = "script")]
+        Choosing::Script(_) => {
+            *pending = Pending::Script(Box::new(ScriptQuestion::new(leaf.clone(), &asked)));
+            collect(core, pending, reasons, cx, asking)?;
+            return Ok(Some(Ok(())));
+        }
+        _ => return Ok(Some(core.answer_proxies(cx, [Listed::Direct]))),
     };
-    let engine = &*target.engine;
+    let engine = &*asking.target.engine;
     let mut request = Shared::new(ProxyRequest::new(engine.next_id()));
-    let status = engine.host_call(object, || host.select(&request, &target.address, serving))?;
-    match status {
+    let call = || host.select(&request, &asking.target.address, asking.serving);
+    match engine.host_call(asking.object, call)? {
         Status::OK => {
             let _ = request.finish(Ok(()));
         }
@@ -576,14 +640,48 @@ fn ask_source(
     if let Some(request) = request.get_mut() {
         let (answer, done) = request.parts_mut();
         return Ok(Some(match done.take() {
-            Some(Ok(())) => core.answer_proxies(cx, answer.list.drain(..)),
+            Some(Ok(())) => answer_list(core, reasons, cx, asking, core::mem::take(&mut answer.list)),
             Some(Err(error)) => core.fail_proxies(cx, error),
             None => core.fail_proxies(cx, Error::bare(Status::E_ABANDONED)),
         }));
     }
-    *pending = Pending::Proxies(request, target.proxies.clone());
-    collect(core, pending, cx)?;
+    *pending = Pending::Proxies(request, Some(leaf));
+    collect(core, pending, reasons, cx, asking)?;
     Ok(Some(Ok(())))
+}
+
+/// What a selector of this library answered.
+fn answer_choice(
+    core: &mut Selector,
+    reasons: &mut Option<Box<Reasons>>,
+    cx: &Context<'_>,
+    asking: &Asking<'_>,
+    choice: Choice,
+) -> Result<()> {
+    reasons.get_or_insert_default().why.push(choice.why);
+    answer_list(core, reasons, cx, asking, choice.proxies.to_vec())
+}
+
+/// A list in the order of its selector: proxies that failed lately go behind the others, and what becomes of it is watched.
+fn answer_list(
+    core: &mut Selector,
+    reasons: &mut Option<Box<Reasons>>,
+    cx: &Context<'_>,
+    asking: &Asking<'_>,
+    mut list: Vec<Listed>,
+) -> Result<()> {
+    let engine = &asking.target.engine;
+    let moved = engine.order_proxies(&mut list, |proxy| {
+        cx.listening.emit(EventKind::ProxyReinstated, || Event {
+            proxy: Some(proxy),
+            ..Event::new(EventKind::ProxyReinstated, core.id(), cx.address)
+        });
+    });
+    if !moved.is_empty() {
+        reasons.get_or_insert_default().moved = moved;
+    }
+    engine.try_proxies(core.id(), &list);
+    core.answer_proxies(cx, list)
 }
 
 #[inline]
@@ -591,11 +689,10 @@ fn ask_names(
     core: &mut Selector,
     pending: &mut Pending,
     cx: &Context<'_>,
-    target: &Target,
+    asking: &Asking<'_>,
     lookup: Lookup,
-    serving: &Serving,
-    object: usize,
 ) -> Result<()> {
+    let Asking { target, serving, object, .. } = *asking;
     let engine = &*target.engine;
     if !engine.routes.cache.is_off() && from_cache(core, cx, target, lookup) {
         return Ok(());
@@ -619,7 +716,7 @@ fn ask_names(
     let request = Shared::new(DnsRequest::new(serving.id << 16 | u64::from(lookup.request & 0xffff)));
     let name = core.lookup_c_name(cx.address);
     let status = engine.host_call(object, || host.lookup(&request, name, serving))?;
-    settle(core, pending, cx, target, lookup, request, status)
+    settle(core, pending, cx, asking, lookup, request, status)
 }
 
 /// What a host's lookup came to.
@@ -628,11 +725,12 @@ fn settle(
     core: &mut Selector,
     pending: &mut Pending,
     cx: &Context<'_>,
-    target: &Target,
+    asking: &Asking<'_>,
     lookup: Lookup,
     mut request: Shared<DnsRequest>,
     status: Status,
 ) -> Result<()> {
+    let target = asking.target;
     match status {
         Status::OK => {}
         Status::PENDING => request.drop_answerer(),
@@ -664,7 +762,7 @@ fn settle(
         let _ = request.finish(Ok(()));
     }
     *pending = Pending::Names(request, lookup, true);
-    collect(core, pending, cx)
+    collect(core, pending, &mut None, cx, asking)
 }
 
 fn resolver_id(target: &Target) -> u64 {
@@ -703,8 +801,32 @@ fn ask_system(
 
 /// Feeds the selector what has been answered meanwhile.
 #[cold]
-fn collect(core: &mut Selector, pending: &mut Pending, cx: &Context<'_>) -> Result<()> {
+fn collect(
+    core: &mut Selector,
+    pending: &mut Pending,
+    reasons: &mut Option<Box<Reasons>>,
+    cx: &Context<'_>,
+    asking: &Asking<'_>,
+) -> Result<()> {
+    // Without scripts nobody asks further questions here.
+    let _ = (&reasons, asking.in_place);
     match pending {
+        #[cfg(feature = "script")]
+        Pending::Script(question) => {
+            let asker = Asker {
+                engine: &asking.target.engine,
+                resolver: asking.target.resolver.as_ref(),
+                serving: asking.serving,
+                object: asking.object,
+                in_place: asking.in_place,
+            };
+            let Some(answer) = question.drive(&asker)? else { return Ok(()) };
+            *pending = Pending::None;
+            match answer {
+                Ok(choice) => answer_choice(core, reasons, cx, asking, choice),
+                Err(error) => core.fail_proxies(cx, error),
+            }
+        }
         Pending::None => Ok(()),
         Pending::Proxies(request, _) => {
             let taken = request.read(|answer, done| {
@@ -716,7 +838,7 @@ fn collect(core: &mut Selector, pending: &mut Pending, cx: &Context<'_>) -> Resu
             let Some(taken) = taken else { return Ok(()) };
             *pending = Pending::None;
             match taken {
-                Ok(list) => core.answer_proxies(cx, list),
+                Ok(list) => answer_list(core, reasons, cx, asking, list),
                 Err(error) => core.fail_proxies(cx, error),
             }
         }
@@ -770,5 +892,7 @@ fn give_up(pending: &mut Pending, target: &Target) {
                 let _ = target.engine.host_call(0, || host.canceled(request.id()));
             }
         }
+        #[cfg(feature = "script")]
+        Pending::Script(question) => question.give_up(&target.engine),
     }
 }

@@ -3,7 +3,7 @@
 
 use super::helpers;
 use crate::error::{Error, Result, Source, Status};
-use crate::runtime::clock::Clock;
+use crate::runtime::clock::{Clock, VirtualClock};
 use crate::script::rquickjs::prelude::{Coerced, Func};
 use crate::script::rquickjs::{
     Ctx, Error as JsError, Exception, Function, IntoJs, Object, Result as JsResult, String as JsString, Value,
@@ -45,7 +45,6 @@ pub(super) struct PacScript {
     pub(super) name: String,
     pub(super) source: String,
     pub(super) limits: Limits,
-    pub(super) clock: Clock,
     pub(super) zone: Zone,
     pub(super) calendar: Calendar,
     /// Prefer `FindProxyForURLEx` when the script defines it.
@@ -59,7 +58,6 @@ impl PacScript {
             name: name.to_owned(),
             source,
             limits: Limits::default(),
-            clock: Clock::system(),
             zone: Zone::System,
             calendar: Calendar::default(),
             ex: false,
@@ -70,6 +68,8 @@ impl PacScript {
 /// What one run is given.
 pub(super) struct Input {
     pub(super) call: Call,
+    /// What the script's clock shows all through the run, in milliseconds since 1970; `None` = the system's.
+    pub(super) now: Option<i64>,
     pub(super) answers: Arc<Answers>,
 }
 
@@ -114,6 +114,8 @@ struct Run {
 pub(super) struct Loaded {
     sandbox: Sandbox,
     run: Rc<Run>,
+    /// A clock that stands still during a run: a host's own may be read on the thread that asks only.
+    clock: Arc<VirtualClock>,
 }
 
 impl Script for PacScript {
@@ -131,9 +133,10 @@ impl Script for PacScript {
             Some(loaded) => {
                 loaded.sandbox.begin();
                 loaded.run.begin(&input.answers, self.limits.alerts);
+                loaded.clock.set_wall_ms(input.now.unwrap_or_default());
                 loaded
             }
-            None => match self.load(&input.answers) {
+            None => match self.load(&input) {
                 Ok(loaded) => loaded,
                 Err(outcome) => return outcome,
             },
@@ -172,11 +175,12 @@ fn as_pac(trap: Trap, error: Error) -> Error {
 }
 
 impl PacScript {
-    fn load(&self, answers: &Arc<Answers>) -> Result<Loaded, Outcome> {
-        let sandbox =
-            Sandbox::new(&self.name, self.limits, &self.clock, self.zone).map_err(Outcome::Failed)?;
+    fn load(&self, input: &Input) -> Result<Loaded, Outcome> {
+        let clock = VirtualClock::new(input.now.unwrap_or_default());
+        let shown = if input.now.is_some() { clock.clock() } else { Clock::system() };
+        let sandbox = Sandbox::new(&self.name, self.limits, &shown, self.zone).map_err(Outcome::Failed)?;
         let run = Rc::new(Run::default());
-        run.begin(answers, self.limits.alerts);
+        run.begin(&input.answers, self.limits.alerts);
         let plain = self.calendar == Calendar::Plain;
         let stopper = sandbox.stopper();
         let installed = sandbox.enter("", |ctx| {
@@ -192,7 +196,7 @@ impl PacScript {
             Ok(entry.is_function() || self.ex && ex.is_function())
         });
         match loaded {
-            Ok(true) => Ok(Loaded { sandbox, run }),
+            Ok(true) => Ok(Loaded { sandbox, run, clock }),
             Ok(false) => {
                 let why = "while loading: the script defines no function FindProxyForURL";
                 Err(Outcome::Failed(

@@ -51,7 +51,8 @@ pub enum NothingUsable {
 pub struct PacOptions {
     /// Time, memory, stack, text.
     pub limits: Limits,
-    /// The clock `Date` and the calendar helpers read.
+    /// The clock `Date` and the calendar helpers read. One that is not the system's is read once per question, on the
+    /// thread that asks.
     pub clock: Clock,
     /// The zone of local time.
     pub zone: Zone,
@@ -128,7 +129,6 @@ impl Pac {
         }
         let script = PacScript {
             limits: options.limits,
-            clock: options.clock.clone(),
             zone: options.zone,
             calendar: options.calendar,
             ex: options.ex,
@@ -137,10 +137,11 @@ impl Pac {
         Ok(Pac { script: Arc::new(script), pool, names, options })
     }
 
-    /// Compiles and loads the script now. `E_PAC` with line and column when it does not parse, throws, or defines
+    /// Compiles and loads the script now; one that asks for a name while it loads is left for the first question, which
+    /// finds the name out. `E_PAC` with line and column when it does not parse, throws, or defines
     /// no entry; `E_TIMEOUT` and `E_LIMIT` when it uses up its time or memory.
     pub fn load(&self) -> Result<()> {
-        self.drive(self.evaluation(Call::Load, None)).map(|_| ())
+        self.evaluation(Call::Load, None).run().map(|_| ())
     }
 
     /// Starts a question without running anything: for hosts with their own event loop and DNS.
@@ -165,6 +166,7 @@ impl Pac {
             pool: self.pool.clone(),
             options: self.options.clone(),
             call,
+            now: (!self.options.clock.is_system()).then(|| self.options.clock.wall_ms()),
             answers: Arc::default(),
             done,
         }
@@ -203,6 +205,8 @@ pub struct Evaluation {
     pool: Pool,
     options: PacOptions,
     call: Call,
+    /// The same for every run of one question, so that a repeated run goes the same way.
+    now: Option<i64>,
     answers: Arc<Answers>,
     done: Option<Choice>,
 }
@@ -267,7 +271,7 @@ impl Evaluation {
             Call::Load => Call::Load,
             Call::Expression(text) => Call::Expression(text.clone()),
         };
-        Input { call, answers: self.answers.clone() }
+        Input { call, now: self.now, answers: self.answers.clone() }
     }
 
     fn run(&mut self) -> Result<Result<Ran, Question>> {

@@ -1,7 +1,7 @@
 //! GNOME's `org.gnome.system.proxy`, from dconf's database or GLib's keyfile.
 
 use super::gvdb::{self, Value};
-use super::{Desktop, Places, read_bytes, read_text};
+use super::{Desktop, Places, read_bytes, read_text, shown};
 use crate::error::{Error, Result, Status};
 use std::collections::HashMap;
 
@@ -9,12 +9,11 @@ const PREFIX: &str = "/org/gnome/system/proxy/";
 
 /// The settings, or `None` when none are stored (the schema's default is "none": nothing is said).
 pub(super) fn read(places: &Places) -> Result<Option<Desktop>> {
-    let values = if let Some(file) = read_bytes(places.dconf.as_deref())? {
+    let values = if let Some(file) = read_bytes(places.dconf.as_ref())? {
         gvdb::read(&file, PREFIX).ok_or_else(|| {
-            let path = places.dconf.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
-            Error::new(Status::E_SYNTAX, "not a dconf database").subject(path)
+            Error::new(Status::E_SYNTAX, "not a dconf database").subject(shown(places.dconf.as_ref()))
         })?
-    } else if let Some(text) = read_text(places.keyfile.as_deref())? {
+    } else if let Some(text) = read_text(places.keyfile.as_ref())? {
         keyfile(&text)
     } else {
         return Ok(None);

@@ -15,7 +15,6 @@ use super::no_proxy::{Dialect, NoProxy};
 use super::value::{self, Grammar};
 use super::{Choice, ProxyKind, ProxySelector, Target};
 use crate::error::{Error, Result, Status};
-use arc_swap::ArcSwap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -74,12 +73,8 @@ impl Desktop {
             }
             selector.set_fallback(Arc::from([proxy.listed("socks")?]))?;
         }
-        let list = Box::new(NoProxy::new(&self.exceptions, Dialect::Byway));
-        selector.set_exceptions(if self.reversed {
-            Exceptions::Only(list)
-        } else {
-            Exceptions::NoProxy(list)
-        });
+        let list = Exceptions::NoProxy(Box::new(NoProxy::new(&self.exceptions, Dialect::Byway)));
+        selector.set_exceptions(if self.reversed { Exceptions::Only(Box::new(list)) } else { list });
         Ok(Plan::Selector(Arc::new(selector)))
     }
 }
@@ -89,7 +84,7 @@ impl Desktop {
 pub enum Plan {
     /// This selector.
     Selector(Arc<dyn ProxySelector>),
-    /// A proxy script from this URL; empty: discovered by WPAD. Fetching is the host's, see [`System::set_script`].
+    /// A proxy script from this URL; empty: discovered by WPAD. Fetching is the host's.
     Script(String),
 }
 
@@ -106,19 +101,28 @@ impl ProxySelector for Plan {
     }
 }
 
+/// Where one kind of settings is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In this file; one that does not exist says nothing.
+    File(PathBuf),
+    /// Here.
+    Content(Vec<u8>),
+}
+
 /// Where settings are looked for. Every path may point elsewhere, for tests and for other users' settings.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     /// `XDG_CURRENT_DESKTOP`: which desktop's settings count; empty: those that exist, GNOME first.
     pub desktop: String,
     /// dconf's database, usually `~/.config/dconf/user`.
-    pub dconf: Option<PathBuf>,
+    pub dconf: Option<Place>,
     /// GLib's keyfile settings, used in sandboxes: `~/.config/glib-2.0/settings/keyfile`.
-    pub keyfile: Option<PathBuf>,
+    pub keyfile: Option<Place>,
     /// KDE's `~/.config/kioslaverc`.
-    pub kioslaverc: Option<PathBuf>,
+    pub kioslaverc: Option<Place>,
     /// `/etc/sysconfig/proxy`.
-    pub sysconfig: Option<PathBuf>,
+    pub sysconfig: Option<Place>,
 }
 
 impl Places {
@@ -127,10 +131,10 @@ impl Places {
         let config = config.map_or_else(|| home.join(".config"), Path::to_path_buf);
         Places {
             desktop: desktop.to_owned(),
-            dconf: Some(config.join("dconf/user")),
-            keyfile: Some(config.join("glib-2.0/settings/keyfile")),
-            kioslaverc: Some(config.join("kioslaverc")),
-            sysconfig: Some("/etc/sysconfig/proxy".into()),
+            dconf: Some(Place::File(config.join("dconf/user"))),
+            keyfile: Some(Place::File(config.join("glib-2.0/settings/keyfile"))),
+            kioslaverc: Some(Place::File(config.join("kioslaverc"))),
+            sysconfig: Some(Place::File("/etc/sysconfig/proxy".into())),
         }
     }
 }
@@ -161,7 +165,7 @@ impl Snapshot {
         if !kde_only && let Some(desktop) = gnome::read(places)? {
             return Ok(Snapshot { source: "GNOME", plan: desktop.selector()? });
         }
-        if !gnome_only && let Some(text) = read_text(places.kioslaverc.as_deref())? {
+        if !gnome_only && let Some(text) = read_text(places.kioslaverc.as_ref())? {
             match kde::read(&text)? {
                 Some(kde::Settings::Desktop(desktop)) => {
                     return Ok(Snapshot { source: "KDE", plan: desktop.selector()? });
@@ -170,7 +174,7 @@ impl Snapshot {
                 Some(kde::Settings::Environment) | None => {}
             }
         }
-        if let Some(text) = read_text(places.sysconfig.as_deref())?
+        if let Some(text) = read_text(places.sysconfig.as_ref())?
             && let Some(table) = sysconfig::read(&text)
         {
             let selector = Environment::new(&table, Dialect::Byway);
@@ -190,8 +194,12 @@ impl Snapshot {
     }
 }
 
-fn read_bytes(path: Option<&Path>) -> Result<Option<Vec<u8>>> {
-    let Some(path) = path else { return Ok(None) };
+fn read_bytes(place: Option<&Place>) -> Result<Option<Vec<u8>>> {
+    let path = match place {
+        None => return Ok(None),
+        Some(Place::Content(bytes)) => return Ok(Some(bytes.clone())),
+        Some(Place::File(path)) => path,
+    };
     let failed = |error: std::io::Error| {
         Error::new(Status::E_OS, format!("cannot be read: {error}"))
             .subject(path.display().to_string())
@@ -209,71 +217,19 @@ fn read_bytes(path: Option<&Path>) -> Result<Option<Vec<u8>>> {
     std::fs::read(path).map(Some).map_err(failed)
 }
 
-fn read_text(path: Option<&Path>) -> Result<Option<String>> {
-    let Some(bytes) = read_bytes(path)? else { return Ok(None) };
-    String::from_utf8(bytes).map(Some).map_err(|_| {
-        let subject = path.map(|path| path.display().to_string()).unwrap_or_default();
-        Error::new(Status::E_UTF8, "not UTF-8").subject(subject)
-    })
-}
-
-/// The selector over a snapshot; the host refreshes it, readers never wait.
-#[derive(Debug)]
-pub struct System {
-    snapshot: ArcSwap<Snapshot>,
-}
-
-impl System {
-    /// A selector over a snapshot.
-    pub fn new(snapshot: Snapshot) -> System {
-        System { snapshot: ArcSwap::from_pointee(snapshot) }
-    }
-
-    /// Puts a newer snapshot in force.
-    pub fn refresh(&self, snapshot: Snapshot) {
-        self.snapshot.store(Arc::new(snapshot));
-    }
-
-    /// The snapshot in force.
-    pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.snapshot.load_full()
-    }
-
-    /// The URL of the script the settings name, if they name one; empty when it is to be discovered.
-    pub fn wants_script(&self) -> Option<String> {
-        match &self.snapshot.load().plan {
-            Plan::Script(url) => Some(url.clone()),
-            Plan::Selector(_) => None,
-        }
-    }
-
-    /// Hands in the selector for the script from [`System::wants_script`]. `E_STATE` when the settings want no
-    /// script, or another one, by now.
-    pub fn set_script(&self, url: &str, selector: Arc<dyn ProxySelector>) -> Result<()> {
-        let now = self.snapshot.load_full();
-        match &now.plan {
-            Plan::Script(wanted) if wanted == url => {
-                self.refresh(Snapshot { source: now.source, plan: Plan::Selector(selector) });
-                Ok(())
-            }
-            _ => Err(Error::new(Status::E_STATE, "the settings do not name this script").subject(url)),
-        }
+/// What an error about a place is about.
+fn shown(place: Option<&Place>) -> String {
+    match place {
+        Some(Place::File(path)) => path.display().to_string(),
+        _ => "settings".to_owned(),
     }
 }
 
-impl ProxySelector for System {
-    fn select(&self, target: &Target<'_>) -> Result<Choice> {
-        self.snapshot.load().plan.select(target)
-    }
-
-    fn diagnostics(&self) -> Vec<String> {
-        let snapshot = self.snapshot.load();
-        let mut lines = vec![format!("settings from {}", snapshot.source)];
-        if let Plan::Selector(selector) = &snapshot.plan {
-            lines.extend(selector.diagnostics());
-        }
-        lines
-    }
+fn read_text(place: Option<&Place>) -> Result<Option<String>> {
+    let Some(bytes) = read_bytes(place)? else { return Ok(None) };
+    String::from_utf8(bytes)
+        .map(Some)
+        .map_err(|_| Error::new(Status::E_UTF8, "not UTF-8").subject(shown(place)))
 }
 
 #[cfg(test)]

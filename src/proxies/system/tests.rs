@@ -27,19 +27,22 @@ fn gnome_keyfile_and_kde_file_give_the_same_answers() {
     let folder = folder("desktops");
     fs::write(folder.join("keyfile"), keyfile).unwrap();
     fs::write(folder.join("kioslaverc"), kde).unwrap();
-    let gnome = Places { keyfile: Some(folder.join("keyfile")), ..Places::default() };
-    let kde = Places { kioslaverc: Some(folder.join("kioslaverc")), desktop: "KDE".into(), ..gnome.clone() };
+    let gnome = Places { keyfile: Some(Place::File(folder.join("keyfile"))), ..Places::default() };
+    let kde = Places {
+        kioslaverc: Some(Place::File(folder.join("kioslaverc"))),
+        desktop: "KDE".into(),
+        ..gnome.clone()
+    };
     for (places, source) in [(gnome, "GNOME"), (kde, "KDE")] {
         let snapshot = Snapshot::read(&Table::default(), &places).unwrap();
         assert_eq!(snapshot.source(), source);
-        let system = System::new(snapshot);
         for (uri, want) in [
             ("http://example.com/", "http p.example:3128"),
             ("https://example.com/", "socks5h s.example:1081"),
             ("http://x.corp/", "direct"),
             ("http://10.1.1.1/", "direct"),
         ] {
-            assert_eq!(ask(&system, uri), want, "{source} {uri}");
+            assert_eq!(ask(snapshot.plan(), uri), want, "{source} {uri}");
         }
     }
     fs::remove_dir_all(folder).unwrap();
@@ -49,7 +52,7 @@ fn gnome_keyfile_and_kde_file_give_the_same_answers() {
 fn the_first_source_that_says_anything_decides_alone() {
     let folder = folder("order");
     fs::write(folder.join("sysconfig"), "PROXY_ENABLED=\"yes\"\nHTTP_PROXY=\"http://etc:1\"\n").unwrap();
-    let places = Places { sysconfig: Some(folder.join("sysconfig")), ..Places::default() };
+    let places = Places { sysconfig: Some(Place::File(folder.join("sysconfig"))), ..Places::default() };
     let empty = Table::default();
     let named: Table = [("https_proxy", "http://env:2")].into_iter().collect();
     for (table, uri, want) in [
@@ -57,7 +60,7 @@ fn the_first_source_that_says_anything_decides_alone() {
         (&named, "http://e/", "direct"),
         (&named, "https://e/", "http env:2"),
     ] {
-        assert_eq!(ask(&System::new(Snapshot::read(table, &places).unwrap()), uri), want);
+        assert_eq!(ask(Snapshot::read(table, &places).unwrap().plan(), uri), want);
     }
     fs::remove_dir_all(folder).unwrap();
 }
@@ -65,12 +68,7 @@ fn the_first_source_that_says_anything_decides_alone() {
 #[test]
 fn a_script_that_was_not_handed_in_is_an_error_and_never_direct() {
     let desktop = Desktop { script_url: "http://pac.example/p.pac".into(), ..Desktop::default() };
-    let system = System::new(Snapshot { source: "test", plan: desktop.selector().unwrap() });
-    assert_eq!(ask(&system, "http://e/"), "BYWAY_E_PAC");
-    let url = system.wants_script().unwrap();
-    assert_eq!(system.set_script("other", Arc::new(Direct)).unwrap_err().status(), Status::E_STATE);
-    system.set_script(&url, Arc::new(Direct)).unwrap();
-    assert_eq!(ask(&system, "http://e/"), "direct");
+    assert_eq!(ask(&desktop.selector().unwrap(), "http://e/"), "BYWAY_E_PAC");
 }
 
 #[test]
@@ -95,14 +93,14 @@ fn a_dconf_database_is_read_and_a_damaged_one_is_survived() {
     let file = include_bytes!("dconf-user.bin");
     let folder = folder("dconf");
     fs::write(folder.join("user"), file).unwrap();
-    let places = Places { dconf: Some(folder.join("user")), ..Places::default() };
-    let system = System::new(Snapshot::read(&Table::default(), &places).unwrap());
+    let places = Places { dconf: Some(Place::File(folder.join("user"))), ..Places::default() };
+    let snapshot = Snapshot::read(&Table::default(), &places).unwrap();
     for (uri, want) in [
         ("http://example.com/", "http p.example:3128"),
         ("https://example.com/", "socks5h s.example:1081"),
         ("http://x.corp/", "direct"),
     ] {
-        assert_eq!(ask(&system, uri), want, "{uri}");
+        assert_eq!(ask(snapshot.plan(), uri), want, "{uri}");
     }
     for cut in 0..file.len() {
         let mut damaged = file.to_vec();

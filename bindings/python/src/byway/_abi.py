@@ -48,6 +48,22 @@ BYWAY_PROXY_SOCKS4 = 3
 BYWAY_PROXY_SOCKS4A = 4
 BYWAY_PROXY_SOCKS5 = 5
 BYWAY_PROXY_SOCKS5H = 6
+BYWAY_BYPASS_BROWSER = 0
+BYWAY_BYPASS_BROWSER_SUFFIX = 1
+BYWAY_BYPASS_WINDOWS = 2
+BYWAY_BYPASS_MACOS = 3
+BYWAY_BYPASS_NO_PROXY = 4
+BYWAY_BYPASS_REVERSED = 1
+BYWAY_BYPASS_PROXY_LOOPBACK = 2
+BYWAY_BYPASS_STRICT_DOT = 4
+BYWAY_BYPASS_BLANK_SEPARATES = 8
+BYWAY_BYPASS_EXCLUDE_SIMPLE = 16
+BYWAY_PAC_EX = 1
+BYWAY_PAC_SOCKS_IS_5 = 2
+BYWAY_PAC_EMPTY_IS_DIRECT = 4
+BYWAY_PAC_ASK_LOOPBACK = 8
+BYWAY_PAC_BROWSER_CALENDAR = 16
+BYWAY_PAC_FIXED_ZONE = 32
 BYWAY_ADDRESS_TLS = 1
 BYWAY_ADDRESS_DIRECT = 2
 BYWAY_ROUTE_POSTPONED = 1
@@ -124,6 +140,8 @@ BYWAY_EVENT_CONNECT_FAILED = 6
 BYWAY_EVENT_CONNECT_CANCELED = 7
 BYWAY_EVENT_ROUTE_POSTPONED = 8
 BYWAY_EVENT_ROUTE_FILTERED = 9
+BYWAY_EVENT_PROXY_MARKED_BAD = 10
+BYWAY_EVENT_PROXY_REINSTATED = 11
 BYWAY_EVENT_RULE = 32
 BYWAY_EVENT_CHAIN_KEYS = 33
 BYWAY_EVENT_RULE_FAILED = 34
@@ -287,6 +305,7 @@ byway_dns_callbacks_on_cancel = CFUNCTYPE(None, c_void_p, c_uint64)
 byway_proxy_selector_callbacks_select = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p)
 byway_proxy_selector_callbacks_connect_failed = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p, c_int32, c_int32, c_void_p)
 byway_proxy_selector_callbacks_on_cancel = CFUNCTYPE(None, c_void_p, c_uint64)
+byway_pac_callbacks_fetch = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p)
 byway_dial_callbacks_open_socket = CFUNCTYPE(c_int32, c_void_p, c_int32, c_int32, c_void_p, c_void_p, c_void_p)
 byway_dial_callbacks_configure = CFUNCTYPE(c_int32, c_void_p, c_int32, c_void_p, c_void_p)
 byway_dial_callbacks_close_socket = CFUNCTYPE(c_int32, c_void_p, c_int32, c_void_p)
@@ -349,6 +368,7 @@ class byway_engine_options(Structure):
         ("monotonic_ns", byway_engine_options_monotonic_ns),
         ("wall_ms", byway_engine_options_wall_ms),
         ("random", byway_engine_options_random),
+        ("bad_proxy_ms", c_int64),
     ]
 
 class byway_ip(Structure):
@@ -390,6 +410,56 @@ class byway_proxy_selector_callbacks(Structure):
         ("select", byway_proxy_selector_callbacks_select),
         ("connect_failed", byway_proxy_selector_callbacks_connect_failed),
         ("on_cancel", byway_proxy_selector_callbacks_on_cancel),
+    ]
+
+class byway_bypass_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("list", byway_str),
+        ("style", c_int32),
+        ("flags", c_uint32),
+        ("dialect", byway_str),
+    ]
+
+class byway_pac_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("url", byway_str),
+        ("source", byway_str),
+        ("dns", c_void_p),
+        ("my_addresses", c_void_p),
+        ("my_addresses_len", c_size_t),
+        ("refresh_ms", c_uint64),
+        ("memory_limit", c_uint64),
+        ("time_limit_ms", c_uint32),
+        ("names_limit", c_uint32),
+        ("utc_offset_minutes", c_int32),
+        ("flags", c_uint32),
+    ]
+
+class byway_pac_callbacks(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("user_data", c_void_p),
+        ("destroy", byway_destroy),
+        ("fetch", byway_pac_callbacks_fetch),
+    ]
+
+class byway_system_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("names", c_void_p),
+        ("values", c_void_p),
+        ("n", c_size_t),
+        ("desktop", byway_str),
+        ("home", byway_str),
+        ("config_home", byway_str),
+        ("root", byway_str),
+        ("dconf", byway_str),
+        ("keyfile", byway_str),
+        ("kioslaverc", byway_str),
+        ("sysconfig", byway_str),
+        ("pac", c_void_p),
     ]
 
 class byway_address_options(Structure):
@@ -730,6 +800,10 @@ STRUCTS: List[Any] = [
     byway_dns_callbacks,
     byway_service_options,
     byway_proxy_selector_callbacks,
+    byway_bypass_options,
+    byway_pac_options,
+    byway_pac_callbacks,
+    byway_system_options,
     byway_address_options,
     byway_peer,
     byway_route_record,
@@ -857,7 +931,25 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_proxy_request_release": (None, [c_void_p]),
     "byway_proxy_selector_new_environment": (c_int32, [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p]),
     "byway_proxy_selector_new_properties": (c_int32, [c_void_p, c_void_p, c_void_p, c_size_t, c_int32, c_void_p, c_void_p]),
+    "byway_proxy_selector_new_windows": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_bypass_options_init": (None, [c_void_p]),
+    "byway_proxy_selector_new_bypass": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_proxy_selector_new_per_scheme": (c_int32, [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
+    "byway_proxy_selector_new_rules": (c_int32, [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
+    "byway_proxy_selector_diagnostics": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_pac_options_init": (None, [c_void_p]),
     "byway_proxy_selector_new_script": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p]),
+    "byway_proxy_selector_new_pac": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_proxy_selector_set_script": (c_int32, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p]),
+    "byway_proxy_selector_script_failed": (c_int32, [c_void_p, c_int32, c_int64, c_void_p, c_size_t]),
+    "byway_proxy_selector_script_url": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_proxy_selector_refresh": (c_int32, [c_void_p, c_void_p]),
+    "byway_system_options_init": (None, [c_void_p]),
+    "byway_proxy_selector_new_system": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_proxy_selector_set_system": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_engine_proxies_for_url": (c_int32, [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p, c_int64, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
+    "byway_engine_bad_proxies": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_engine_forget_bad_proxies": (c_int32, [c_void_p, c_void_p]),
     "byway_address_options_init": (None, [c_void_p]),
     "byway_address_new": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "byway_address_host": (c_int32, [c_void_p, c_void_p]),

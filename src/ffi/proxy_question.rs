@@ -1,0 +1,111 @@
+//! Questions to proxy selectors outside a connection, and what an engine knows about proxies that fail.
+
+use super::arguments;
+use super::dns::byway_dns;
+use super::engine::byway_engine;
+use super::error::byway_error;
+use super::guard::call;
+use super::handle;
+use super::proxy::{self, byway_proxy};
+use super::proxy_selector::byway_proxy_selector;
+use super::status::byway_status;
+use super::text::{self, byway_text};
+use crate::engine::routes::select::Patience;
+use crate::error::Status;
+use crate::net::Listed;
+use crate::proxies::OwnedTarget;
+use core::ffi::c_char;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Asks a proxy selector which proxies a URL has, outside any connection: for hosts that connect by themselves, and for
+/// looking into a configuration. Waits at most `timeout_ms` for callbacks, scripts and the names they want to know.
+///
+/// Writes `min(cap, total)` proxies in order, NULL for DIRECT. `explanation`, unless it is NULL, gets the list with the
+/// reasons as JSON: `proxies`, `because` from the outermost proxy selector inwards, `script` with its `answer` and `took_us`
+/// when one ran, `moved_back` with the proxies that failed lately.
+/// `dns` resolves what a script wants to know; NULL: the system.
+///
+/// `timeout_ms`: 0 = do not wait, negative = the engine's default.
+/// Ownership: the caller owns one reference of each proxy written, and the text.
+/// Threads: any; on the thread of an event loop only with a `timeout_ms` of 0.
+/// Errors: `BYWAY_E_INVALID_URL`, those of the proxy selector, `BYWAY_E_TIMEOUT`, `BYWAY_E_WOULD_DEADLOCK`, `BYWAY_E_UTF8`,
+/// `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_engine_proxies_for_url(
+    self_: *mut byway_engine,
+    selector: *const byway_proxy_selector,
+    url: *const c_char,
+    url_len: usize,
+    dns: *const byway_dns,
+    timeout_ms: i64,
+    proxies: *mut *mut byway_proxy,
+    cap: usize,
+    total: *mut usize,
+    explanation: *mut *mut byway_text,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let explanation = arguments::out_optional(explanation, core::ptr::null_mut());
+        let mut room = arguments::room(proxies, cap, "proxies");
+        if let Ok(room) = &mut room {
+            room.fill(core::ptr::null_mut());
+        }
+        let (room, total) = (room?, arguments::out(total, 0, "total")?);
+        let engine = &handle::shared(self_, "self")?.0;
+        let selector = &handle::shared(selector, "selector")?.0;
+        let url = OwnedTarget::parse(arguments::text(url, url_len, "url")?)
+            .map_err(|error| error.subject("url"))?;
+        let resolver = handle::optional(dns, "dns")?.map(|dns| &dns.0);
+        let patience = match u64::try_from(timeout_ms) {
+            Ok(0) => Patience::NONE,
+            Ok(ms) => Patience::lasting(Duration::from_millis(ms)),
+            Err(_) => Patience::lasting(engine.options().default_timeout),
+        };
+        let found = engine.proxies_for_url(selector, resolver, &url, patience)?;
+        *total = found.list.len();
+        if let Some(explanation) = explanation {
+            *explanation = text::hand_out(found.explain(&url));
+        }
+        for (place, listed) in room.iter_mut().zip(&found.list) {
+            if let Listed::Proxy(proxy) = listed {
+                *place = proxy::hand_out(Arc::clone(proxy));
+            }
+        }
+        Ok(Status::OK)
+    })
+}
+
+/// The proxies that failed lately and are tried last for a while, as a JSON array: `kind`, `host`, `port`,
+/// `remaining_ms`. A proxy gets there when nothing behind it could be reached (its name, TCP or TLS to it, its SOCKS
+/// greeting) and a later entry of the same list worked; it leaves after `bad_proxy_ms`, when the network changes, and when
+/// it is forgotten. DIRECT never gets there.
+///
+/// Ownership: the caller owns the text.
+/// Errors: `BYWAY_E_BAD_HANDLE`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_engine_bad_proxies(
+    self_: *const byway_engine,
+    out: *mut *mut byway_text,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let out = arguments::out_handle(out, "out")?;
+        *out = text::hand_out(handle::shared(self_, "self")?.0.bad_proxies_json());
+        Ok(Status::OK)
+    })
+}
+
+/// Forgets which proxies failed: all are tried in their configured order again.
+///
+/// Errors: `BYWAY_E_BAD_HANDLE`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_engine_forget_bad_proxies(
+    self_: *mut byway_engine,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        handle::shared(self_, "self")?.0.forget_bad_proxies();
+        Ok(Status::OK)
+    })
+}
