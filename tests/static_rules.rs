@@ -53,6 +53,7 @@ impl World {
             compat: byway::net::compat::Compat::Byway,
             settings: Default::default(),
             dns_cache_ms: 0,
+            bad_proxy_ms: 0,
             default_timeout: PATIENCE,
             callbacks_any_thread: false,
         });
