@@ -41,6 +41,12 @@ public final class Event {
         /** The address filter refuses a route; {@code route}. */
         ROUTE_FILTERED(Abi.EVENT_ROUTE_FILTERED),
 
+        /** A proxy failed and a later entry of its list worked: it is tried last for a while; {@code proxies} has it. */
+        PROXY_MARKED_BAD(Abi.EVENT_PROXY_MARKED_BAD),
+
+        /** That time is over, the proxy is back in its place; {@code proxies} has it. */
+        PROXY_REINSTATED(Abi.EVENT_PROXY_REINSTATED),
+
         /**
          * A rule was set or removed, or its text refused ({@code error}); {@code subject} is its key. Comes through
          * the engine's queue, only the newest of a key.
