@@ -17,14 +17,15 @@ import okhttp
 import okhttp_selector
 import order
 import picks
+import proxies
 import race
 import rules
 import scripts
 import words
 from case import Fails, Skips
 
-SUBJECTS = (okhttp, okhttp_selector, dialogues, race, rules, mesh, scripts, words, beyond, picks, net,
-            order)
+SUBJECTS = (okhttp, okhttp_selector, dialogues, race, rules, mesh, scripts, words, beyond, picks, net, order,
+            proxies)
 KINDS = {key: run for subject in SUBJECTS for key, run in subject.KINDS.items()}
 
 
