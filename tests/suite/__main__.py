@@ -99,6 +99,11 @@ def allocations(report):
         report.ok(verdict == "ok", f"{name}: {value}, at most {limit}")
 
 
+def vectors_java(report):
+    """The same files through the Java package."""
+    faces.vectors_java(report, finish_vectors)
+
+
 def finish_vectors(report, done):
     for line in done.stdout.splitlines():
         if line.startswith("FAIL "):
@@ -124,6 +129,7 @@ PARTS = [
     ("c-panics", c_programs.on_demand),
     ("vectors-c", vectors_c),
     ("vectors-python", vectors_python),
+    ("vectors-java", vectors_java),
     ("examples", package.examples),
     ("quickstart", quickstart),
     ("cpp", faces.cpp),

@@ -150,6 +150,36 @@ def natives(report):
               f"only in Java: {sorted(declared - exported)}\nonly exported: {sorted(exported - declared)}")
 
 
+CLASSPATH = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath"
+
+
+def java_command(report, what):
+    """How Java is called to run a class of the tests; None when Maven cannot build them."""
+    done = maven(report, what, "test-compile", CLASSPATH, "-Dmdep.outputFile=target/test-classpath",
+                 "-Dmdep.includeScope=test")
+    if done is None:
+        return None
+    if done.returncode:
+        report.ok(False, f"{what}: Maven builds", done.stdout)
+        return None
+    places = [JAVA / "target" / "classes", JAVA / "target" / "test-classes"]
+    libraries = (JAVA / "target" / "test-classpath").read_text().strip()
+    return ["java", "-Xcheck:jni", f"-Dio.byway.workdir={JAVA / 'target' / 'unpacked'}", "-cp",
+            ":".join([*map(str, places), libraries])]
+
+
+def vectors_java(report, finish):
+    """The same files through the Java package; what JNI's checks say fails."""
+    command = java_command(report, "every case through Java")
+    if command is None:
+        return
+    done = run([*command, "io.byway.conform.Main"], timeout=900)
+    warnings = re.findall(r"^(?:WARNING|FATAL ERROR) in native method.*(?:\n.*){0,4}", done.stdout, re.M)
+    if warnings:
+        report.ok(False, "JNI is used as it should be", "\n".join(warnings[:3]))
+    finish(report, done)
+
+
 def java(report):
     report.run([sys.executable, str(JAVA / "abi.py"), "--check"], "the numbers in Java are the header's")
     shutil.rmtree(JAVA / "target" / "surefire-reports", ignore_errors=True)

@@ -13,8 +13,12 @@ use jni_sys::{
     JNI_OK, JNI_VERSION_1_8, JNIEnv, JavaVM, JavaVMAttachArgs, jclass, jint, jmethodID, jobject, jvalue,
 };
 
-/// A status of a `Callbacks` method: the object threw, and `io.byway.Errors` has the exception.
-pub const RAISED: jint = jint::MIN;
+/// What a `Callbacks` method answers when its object threw: this, less the status that the exception means.
+/// `io.byway.Errors` has the exception.
+const RAISED: jint = jint::MIN;
+
+/// No status is lower.
+const LOWEST: jint = -0xffff;
 
 static VM: AtomicPtr<JavaVM> = AtomicPtr::new(ptr::null_mut());
 
@@ -106,14 +110,14 @@ impl StaticMethod {
         if escaped(env) {
             return byway::Status::E_HOST.0;
         }
-        if status == RAISED {
+        if status < LOWEST {
             if is_foreign() {
                 // No call of Java's is below this one that could throw it.
                 errors::UNCLAIMED.call_void(env, &[]);
             } else {
                 errors::raised();
             }
-            return byway::Status::E_HOST.0;
+            return RAISED.wrapping_sub(status);
         }
         status
     }
@@ -143,7 +147,9 @@ impl StaticMethod {
                 arguments.as_ptr(),
             )
         };
-        (!object.is_null()).then_some(object)
+        // SAFETY: a plain call, legal with an exception pending.
+        let thrown = unsafe { (env.table().v1_2.ExceptionCheck)(env.raw()) };
+        (!thrown && !object.is_null()).then_some(object)
     }
 }
 

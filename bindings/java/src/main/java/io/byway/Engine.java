@@ -315,11 +315,11 @@ public final class Engine extends Handle {
         }
     }
 
-    /** What may be done about a call that failed; {@code flags} are {@code BYWAY_CALL_*}. */
-    public Recovery recover(Failure failure, Phase phase, int flags) {
+    /** What may be done about a call that failed. */
+    public Recovery recover(FailedCall failed) {
         long self = enter();
         try {
-            return Recovery.of(recover(self, failure.number(), phase.number(), flags));
+            return Recovery.of(recover(self, failed.failure.number(), failed.phase.number(), failed.flags));
         } finally {
             exit();
         }

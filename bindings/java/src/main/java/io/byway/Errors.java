@@ -1,5 +1,6 @@
 package io.byway;
 
+import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -11,8 +12,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * this; it must not touch a class that loads the library, which may be what is happening.
  */
 final class Errors {
-    /** A status of a callback: it threw, and {@link #here} has the exception. */
-    static final int RAISED = Integer.MIN_VALUE;
+    /** Statuses of a callback from here on: it threw, {@link #here} has the exception, and the rest is its status. */
+    private static final int RAISED = Integer.MIN_VALUE;
 
     /** Marks host codes that name an entry of {@link #KEPT}; no host counts that low. */
     private static final long MARK = 0x8b79_7761_0000_0000L;
@@ -48,7 +49,15 @@ final class Errors {
     /** For callbacks that answer with a status. */
     static int raise(Throwable thrown) {
         here.set(thrown);
-        return RAISED;
+        return RAISED - statusOf(thrown);
+    }
+
+    /** What a callback's exception means to the library. */
+    static int statusOf(Throwable thrown) {
+        if (thrown instanceof BywayException && ((BywayException) thrown).code() < 0) {
+            return ((BywayException) thrown).code();
+        }
+        return thrown instanceof UnknownHostException ? Abi.E_UNKNOWN_HOST : Abi.E_HOST;
     }
 
     /** For what has no caller that could be told. */

@@ -1,5 +1,7 @@
 package io.byway;
 
+import java.util.Set;
+
 /** Kinds of failure that are reported and asked about. */
 public enum Failure {
     /** An input or output error of no special kind. */
@@ -114,21 +116,25 @@ public enum Failure {
         return Texts.of(text0(number));
     }
 
-    /**
-     * What a connection's failed exchange means, as {@code BYWAY_TELL_*} bits; {@code failure} null is a failure without
-     * an error, {@code flags} are {@code BYWAY_EXCHANGE_*}.
-     */
-    public static int track(Failure failure, int flags, long successes, int refusedBefore) {
+    /** What a connection's failed exchange means. */
+    public static Set<Tell> track(FailedExchange failed) {
         Library.load();
-        return track0(failure == null ? -1 : failure.number, flags, successes, refusedBefore);
+        int failure = failed.failure == null ? -1 : failed.failure.number;
+        return Tell.of(track0(failure, failed.flags, failed.successes, failed.refusedBefore));
     }
 
-    /** Who is told of a failed attempt, as {@code BYWAY_TELL_*} bits. */
-    public static int report(
+    /** Who is told of a failed attempt. */
+    public static Set<Tell> report(
             Compat compat, Failure failure, Phase phase, ProxyKind proxyKind, boolean fromSelector, boolean retryEnabled) {
         Library.load();
-        return report0(
-                compat.number(), failure.number, phase.number(), proxyKind.number(), fromSelector, retryEnabled);
+        return Tell.of(
+                report0(
+                        compat.number(),
+                        failure.number,
+                        phase.number(),
+                        proxyKind.number(),
+                        fromSelector,
+                        retryEnabled));
     }
 
     private static native boolean retryTls0(int failure);

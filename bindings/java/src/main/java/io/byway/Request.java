@@ -78,7 +78,7 @@ public abstract class Request {
 
     /** There is no answer, for this reason, which becomes the cause of what the caller sees. */
     public final void fail(Throwable reason) {
-        fail(Abi.E_HOST, Errors.keep(reason), String.valueOf(reason));
+        fail(Errors.statusOf(reason), Errors.keep(reason), String.valueOf(reason));
     }
 
     /** There is no answer. {@code status} is one of {@link Status}; {@code hostCode} is shown with the error. */

@@ -185,18 +185,15 @@ public final class Route {
         }
     }
 
-    /**
-     * May a connection over this route serve {@code wanted} too? {@code peerFlags} are {@code BYWAY_PEER_*}.
-     *
-     * @return 0 for yes, else one of {@code BYWAY_NO_COALESCING_*}
-     */
-    public int coalesces(Address wanted, List<Route> wantedRoutes, int peerFlags) {
+    /** Why a connection over this route does not serve {@code wanted} too; null when it does. */
+    public NoCoalescing coalesces(Address wanted, List<Route> wantedRoutes, Peer peer) {
         try (Handle.Held held = new Handle.Held()) {
             long[] each = new long[wantedRoutes.size()];
             for (int i = 0; i < each.length; i++) {
                 each[i] = held.of(wantedRoutes.get(i).handle());
             }
-            return coalesces(held.of(handle()), held.of(wanted), each, peerFlags);
+            int why = coalesces(held.of(handle()), held.of(wanted), each, peer.flags);
+            return why == 0 ? null : NoCoalescing.of(why);
         }
     }
 
