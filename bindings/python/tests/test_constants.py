@@ -46,6 +46,13 @@ class Constants(unittest.TestCase):
                   and isinstance(value, int)}
         self.assertEqual({name: int(value) for name, value in byway.DialFlag.__members__.items()}, header)
 
+    def test_flags_of_proxy_selectors_are_whole(self):
+        for prefix, kinds in (("BYPASS", (byway.BypassStyle, byway.BypassFlag)), ("PAC", (byway.PacFlag,))):
+            begin = f"BYWAY_{prefix}_"
+            header = {name[len(begin):]: value for name, value in vars(_abi).items() if name.startswith(begin)
+                      and isinstance(value, int)}
+            self.assertEqual({name: int(value) for kind in kinds for name, value in kind.__members__.items()}, header)
+
     def test_every_status_has_an_exception(self):
         for name, value in vars(_abi).items():
             if name.startswith("BYWAY_E_"):

@@ -16,6 +16,7 @@ import net
 import okhttp
 import okhttp_selector
 import order
+import pac
 import picks
 import proxies
 import race
@@ -25,7 +26,7 @@ import words
 from case import Fails, Skips
 
 SUBJECTS = (okhttp, okhttp_selector, dialogues, race, rules, mesh, scripts, words, beyond, picks, net, order,
-            proxies)
+            proxies, pac)
 KINDS = {key: run for subject in SUBJECTS for key, run in subject.KINDS.items()}
 
 

@@ -40,6 +40,7 @@ from .invocation import Invocation
 from .invokers import Invokers, InvokersBuilder
 from .ip import Compat, Filter, FirstFamily, host_canonical, host_is_literal, ip_order, ip_text
 from .proxy import Proxy, ProxyKind, ProxyRequest, ProxySelector
+from .proxy_settings import BypassFlag, BypassStyle, PacFlag, PacOptions, ScriptRequest, SystemSettings
 from .queue import Completion, Queue
 from .route import Address, Hop, NoCoalescing, Peer, Route, Service
 from .router import Router, RouterRequest
@@ -50,14 +51,14 @@ from .source import Discovery, EmptyProtection, Source, SourceEvent, SourceEvent
 __version__ = version()
 
 __all__ = [
-    "Address", "ArgumentError", "Balance", "BywayError", "Call", "CanceledError", "Chain", "Choice", "Compat",
+    "Address", "ArgumentError", "Balance", "BypassFlag", "BypassStyle", "BywayError", "Call", "CanceledError", "Chain", "Choice", "Compat",
     "Completion", "ConnectError", "Connected", "Dial", "DialEvent", "DialEventKind", "DialFailure", "DialFlag",
     "Dialect", "Discovery", "Dns", "DnsError", "DnsRequest", "EmptyProtection", "Engine", "Event", "EventKind",
     "FailedRoute", "Failure", "Filter", "FirstFamily", "HandleError", "Handshake", "Hooks", "Hop", "HostError",
-    "Invocation", "Invokers", "InvokersBuilder", "LATER", "Listener", "NO_LIMIT", "NoCoalescing", "NoInvokerError", "Peer",
+    "Invocation", "Invokers", "InvokersBuilder", "LATER", "Listener", "NO_LIMIT", "NoCoalescing", "NoInvokerError", "PacFlag", "PacOptions", "Peer",
     "Phase", "Picked", "PollFd", "Proxy", "ProxyError", "ProxyKind", "ProxyRequest", "ProxySelector", "Queue",
-    "RaceUntil", "Recovery", "Report", "Resume", "Route", "Router", "RouterRequest", "RuleError", "RuleKind",
-    "Selection", "Selector", "Service", "Session", "ShutdownError", "Source", "SourceEvent", "SourceEventKind", "Tell",
+    "RaceUntil", "Recovery", "Report", "Resume", "Route", "Router", "RouterRequest", "RuleError", "RuleKind", "ScriptRequest",
+    "Selection", "Selector", "Service", "Session", "ShutdownError", "Source", "SourceEvent", "SourceEventKind", "SystemSettings", "Tell",
     "TimeoutError", "UnsupportedError", "Want", "connect", "find_library", "has_feature", "host_canonical",
     "host_is_literal", "ip_order", "ip_text", "plan", "rule_check", "rule_key", "status_message", "status_name",
     "version", "version_number",

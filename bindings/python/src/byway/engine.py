@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import json
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional
 
 from . import _abi, _callbacks, errors
@@ -14,7 +15,8 @@ from .queue import Queue
 if TYPE_CHECKING:
     from .event import Event, EventKind
     from .failure import Failure, Phase, Recovery
-    from .proxy import ProxyKind, ProxySelector
+    from .dns import Dns
+    from .proxy import Proxy, ProxyKind, ProxySelector
     from .route import Route
 
 
@@ -85,7 +87,7 @@ class Engine(Handle):
     usable from every thread. ``close`` shuts it down.
 
     Options are those of ``byway_engine_options``, times in seconds: ``default_timeout``, ``postpone_for``,
-    ``postpone_at_most``, ``dns_cache``. ``monotonic`` (nanoseconds), ``wall`` (milliseconds since 1970) and ``random``
+    ``postpone_at_most``, ``dns_cache``, ``bad_proxy``. ``monotonic`` (nanoseconds), ``wall`` (milliseconds since 1970) and ``random``
     (64 bits) replace the system's; they are called on any thread, also one of the library's own.
     """
 
@@ -108,6 +110,7 @@ class Engine(Handle):
         routing_flags: int = 0,
         direct_on_proxy_selector_error: bool = False,
         dns_cache: float = 0,
+        bad_proxy: Optional[float] = None,
         target_filter: Optional[Filter] = None,
         proxy_filter: Optional[Filter] = None,
         monotonic: Optional[Callable[[], int]] = None,
@@ -135,6 +138,8 @@ class Engine(Handle):
             else _abi.BYWAY_ON_PROXY_SELECTOR_ERROR_FAIL
         )
         options.dns_cache_ms = milliseconds(dns_cache)
+        if bad_proxy is not None:
+            options.bad_proxy_ms = milliseconds(bad_proxy)
         options.target_filter = target_filter.pointer if target_filter is not None else None
         options.proxy_filter = proxy_filter.pointer if proxy_filter is not None else None
         self._clocks = 0
@@ -259,13 +264,56 @@ class Engine(Handle):
             for r in records[: total.value]
         ]
 
+    def proxies_for_url(
+        self, selector: "ProxySelector", url: str, dns: Optional["Dns"] = None, timeout: Optional[float] = None
+    ) -> List[Optional["Proxy"]]:
+        """Which proxies a URL has, in order, outside any connection; None is DIRECT. ``timeout`` in seconds, None for the
+        engine's default."""
+        from .proxy import Proxy
+
+        raw, total, room = url.encode(), ctypes.c_size_t(), 16
+        while True:
+            out = (ctypes.c_void_p * room)()
+            call(
+                lib.byway_engine_proxies_for_url, self.pointer, selector.pointer, raw, len(raw),
+                None if dns is None else dns.pointer, milliseconds(timeout), ctypes.addressof(out), room,
+                ctypes.addressof(total), None,
+            )
+            proxies = [Proxy._adopt(pointer) if pointer else None for pointer in out[: total.value]]
+            if total.value <= room:
+                return proxies
+            room = total.value
+
+    def explain_proxies(
+        self, selector: "ProxySelector", url: str, dns: Optional["Dns"] = None, timeout: Optional[float] = None
+    ) -> Dict[str, Any]:
+        """The same with the reasons: ``proxies``, ``because`` from the outermost proxy selector inwards, ``script`` when one
+        ran, ``moved_back`` with the proxies that failed lately."""
+        raw, total = url.encode(), ctypes.c_size_t()
+        told: Dict[str, Any] = json.loads(
+            take_text(
+                lib.byway_engine_proxies_for_url, self.pointer, selector.pointer, raw, len(raw),
+                None if dns is None else dns.pointer, milliseconds(timeout), None, 0, ctypes.addressof(total),
+            )
+        )
+        return told
+
+    def bad_proxies(self) -> List[Dict[str, Any]]:
+        """The proxies that failed lately and are tried last for a while: ``kind``, ``host``, ``port``, ``remaining_ms``."""
+        found: List[Dict[str, Any]] = json.loads(take_text(lib.byway_engine_bad_proxies, self.pointer))
+        return found
+
+    def forget_bad_proxies(self) -> None:
+        """All are tried in their configured order again."""
+        call(lib.byway_engine_forget_bad_proxies, self.pointer)
+
     def export_database(self) -> str:
         """What failed, as JSON."""
         return take_text(lib.byway_engine_database_export, self.pointer)
 
-    def import_database(self, json: str) -> int:
+    def import_database(self, text: str) -> int:
         """Takes back what ``export_database`` gave; returns how many records were taken."""
-        raw, count = json.encode(), ctypes.c_size_t()
+        raw, count = text.encode(), ctypes.c_size_t()
         call(lib.byway_engine_database_import, self.pointer, raw, len(raw), ctypes.addressof(count))
         return count.value
 

@@ -6,10 +6,21 @@ import enum
 from typing import TYPE_CHECKING, Any, Callable, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _abi, _callbacks
-from ._core import Handle, array_of, call, check, give, lent, made, string, take_text
+from ._core import Handle, array_of, call, check, give, lent, made, string, strings, take_text
 from ._library import getters, lib
 from .engine import Call, Engine
 from .ip import Ip, ip_from, ip_to
+from .proxy_settings import (
+    BypassFlag,
+    BypassStyle,
+    Fetch,
+    PacOptions,
+    SystemSettings,
+    Text,
+    fetching,
+    set_script,
+    table,
+)
 
 if TYPE_CHECKING:
     from .route import Route
@@ -200,7 +211,7 @@ class ProxySelector(Handle):
     ) -> "ProxySelector":
         """What ``http_proxy``, ``NO_PROXY`` and their kin say; pass ``os.environ`` or any table. ``dialect`` names whose
         reading of NO_PROXY decides: ``byway``, ``curl``, ``go``, ``python``, ``chromium``, ``node``."""
-        names, values, kept = _table(variables)
+        names, values, kept = table(variables)
         raw = dialect.encode()
         selector = made(
             cls, lib.byway_proxy_selector_new_environment, engine.pointer, ctypes.addressof(names),
@@ -214,7 +225,7 @@ class ProxySelector(Handle):
         cls, engine: Engine, properties: Mapping[str, str], *, web_sockets: bool = False
     ) -> "ProxySelector":
         """What Java's system properties say: ``http.proxyHost``, ``nonProxyHosts``, ``socksProxyHost`` and so on."""
-        names, values, kept = _table(properties)
+        names, values, kept = table(properties)
         selector = made(
             cls, lib.byway_proxy_selector_new_properties, engine.pointer, ctypes.addressof(names),
             ctypes.addressof(values), len(properties), int(web_sockets),
@@ -223,18 +234,130 @@ class ProxySelector(Handle):
         return selector
 
     @classmethod
+    def windows(cls, engine: Engine, server: str, bypass: str = "") -> "ProxySelector":
+        """What Windows' ``ProxyServer`` and ``ProxyOverride`` say."""
+        raw, exceptions = server.encode(), bypass.encode()
+        return made(
+            cls, lib.byway_proxy_selector_new_windows, engine.pointer, raw, len(raw), exceptions, len(exceptions)
+        )
+
+    @classmethod
+    def bypass(
+        cls,
+        engine: Engine,
+        exceptions: str,
+        inner: "ProxySelector",
+        style: BypassStyle = BypassStyle.BROWSER,
+        *,
+        flags: BypassFlag = BypassFlag(0),
+        dialect: str = "",
+    ) -> "ProxySelector":
+        """DIRECT for the hosts of a list, ``inner`` for all others. ``dialect`` says whose ``NO_PROXY`` is meant in that
+        style."""
+        raw, name = exceptions.encode(), dialect.encode()
+        options = _abi.byway_bypass_options()
+        lib.byway_bypass_options_init(ctypes.addressof(options))
+        options.list, options.style, options.flags, options.dialect = string(raw), style, flags, string(name)
+        return made(
+            cls, lib.byway_proxy_selector_new_bypass, engine.pointer, ctypes.addressof(options), inner.pointer
+        )
+
+    @classmethod
+    def per_scheme(
+        cls,
+        engine: Engine,
+        selectors: Mapping[str, Optional["ProxySelector"]],
+        otherwise: Optional["ProxySelector"] = None,
+    ) -> "ProxySelector":
+        """One of others by the URL's scheme; None among them is DIRECT."""
+        return cls._one_of(lib.byway_proxy_selector_new_per_scheme, engine, list(selectors.items()), otherwise)
+
+    @classmethod
+    def rules(
+        cls,
+        engine: Engine,
+        rules: Iterable[Tuple[str, Optional["ProxySelector"]]],
+        otherwise: Optional["ProxySelector"] = None,
+    ) -> "ProxySelector":
+        """The one of the first pattern that covers the target (``*.corp;10.0.0.0/8``, ``*`` for every host); None among them
+        is DIRECT. Without a match ``otherwise``; without that the request fails."""
+        return cls._one_of(lib.byway_proxy_selector_new_rules, engine, list(rules), otherwise)
+
+    @classmethod
+    def _one_of(
+        cls, function: Any, engine: Engine, pairs: Sequence[Tuple[str, Optional["ProxySelector"]]],
+        otherwise: Optional["ProxySelector"],
+    ) -> "ProxySelector":
+        raw = [text.encode() for text, _ in pairs]
+        names = strings(raw)
+        chosen = array_of(ctypes.c_void_p, [None if one is None else one.pointer for _, one in pairs])
+        return made(
+            cls, function, engine.pointer, ctypes.addressof(names), ctypes.addressof(chosen), len(pairs),
+            None if otherwise is None else otherwise.pointer,
+        )
+
+    @classmethod
+    def system(
+        cls, engine: Engine, settings: Optional[SystemSettings] = None, fetch: Optional[Fetch] = None
+    ) -> "ProxySelector":
+        """The system's settings, a snapshot: environment, GNOME, KDE, ``/etc/sysconfig/proxy``; those of this process when
+        None. ``fetch`` fetches a script they name."""
+        options, kept = (settings or SystemSettings.here())._raw()
+        callbacks = fetching(fetch)
+        selector = made(
+            cls, lib.byway_proxy_selector_new_system, engine.pointer, ctypes.addressof(options),
+            None if callbacks is None else ctypes.addressof(callbacks),
+        )
+        del kept
+        return selector
+
+    def set_system(self, settings: SystemSettings) -> None:
+        """Has the system's settings read from elsewhere from now on."""
+        options, kept = settings._raw()
+        call(lib.byway_proxy_selector_set_system, self.pointer, ctypes.addressof(options))
+        del kept
+
+    @classmethod
+    def pac(cls, engine: Engine, options: PacOptions, fetch: Optional[Fetch] = None) -> "ProxySelector":
+        """A proxy auto-configuration script: its text, a file, or what ``fetch`` gives when the first question comes."""
+        raw, kept = options._raw()
+        callbacks = fetching(fetch)
+        selector = made(
+            cls, lib.byway_proxy_selector_new_pac, engine.pointer, ctypes.addressof(raw),
+            None if callbacks is None else ctypes.addressof(callbacks),
+        )
+        del kept
+        return selector
+
+    def set_script(self, source: Text, charset: str = "") -> None:
+        """A newer text of its script, in force from the next run on."""
+        set_script(self.pointer, source, charset)
+
+    @property
+    def script_url(self) -> Optional[str]:
+        """URL of the script behind it, empty when it is to be discovered; None when there is no script."""
+        found = give(lib.byway_proxy_selector_script_url, self.pointer)
+        if not found:
+            return None
+        try:
+            return lent(lib.byway_text_str, found)
+        finally:
+            lib.byway_text_free(found)
+
+    def refresh(self) -> None:
+        """Reads what it is made from again: the system's settings, a script's file."""
+        call(lib.byway_proxy_selector_refresh, self.pointer)
+
+    def diagnostics(self) -> List[str]:
+        """What is to be known about its configuration: entries that are not in use, variables that were ignored, where
+        settings came from, why a script was not fetched."""
+        return take_text(lib.byway_proxy_selector_diagnostics, self.pointer).splitlines()
+
+    @classmethod
     def script(cls, engine: Engine, source: str, name: str = "proxy.pac") -> "ProxySelector":
         """A proxy auto-configuration script. Raises UnsupportedError in a library built without scripts."""
         raw_name, raw = name.encode(), source.encode()
         return made(cls, lib.byway_proxy_selector_new_script, engine.pointer, raw_name, len(raw_name), raw, len(raw))
-
-
-def _table(texts: Mapping[str, str]) -> Tuple[Any, Any, List[bytes]]:
-    kept = [text.encode() for pair in texts.items() for text in pair]
-    size = max(1, len(texts))
-    names = (_abi.byway_str * size)(*[string(text) for text in kept[0::2]])
-    values = (_abi.byway_str * size)(*[string(text) for text in kept[1::2]])
-    return names, values, kept
 
 
 def _select(target: Tuple[Any, ...], request: int, uri: int, length: int, call_: int) -> int:
