@@ -3,6 +3,7 @@ dialect, the ABI against the last release."""
 import os
 import re
 import shutil
+import sys
 
 from artefacts import BUILD, LIMIT, PRIVATE, ROOT, have, prefix
 from header import read
@@ -241,7 +242,7 @@ def bless_baseline():
 
 
 def examples(report):
-    """Every example in C builds without a warning and ends well, printing something."""
+    """Every example in C builds without a warning, and those and the ones in Python end well, printing something."""
     folder = BUILD / "examples"
     folder.mkdir(parents=True, exist_ok=True)
     sources = sorted((ROOT / "examples").glob("*.c"))
@@ -253,3 +254,7 @@ def examples(report):
         if report.ok(done.returncode == 0, f"{source.name} builds", done.stdout):
             done = run([str(program)], timeout=LIMIT)
             report.ok(done.returncode == 0 and done.stdout.strip(), f"{source.name} runs", done.stdout)
+    here = {"BYWAY_LIBRARY": str(prefix() / "lib" / "libbyway.so"), "PYTHONPATH": str(ROOT / "bindings" / "python" / "src")}
+    for source in sorted((ROOT / "examples").glob("*.py")):
+        done = run([sys.executable, str(source)], timeout=LIMIT, env=here)
+        report.ok(done.returncode == 0 and done.stdout.strip(), f"{source.name} runs", done.stdout)

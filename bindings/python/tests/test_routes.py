@@ -3,6 +3,7 @@ import asyncio
 import gc
 import ipaddress
 import threading
+import time
 import unittest
 
 import byway
@@ -165,6 +166,37 @@ class Routes(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(counts, [499] * 8)
+
+    def test_callbacks_setters_and_getters_never_wait_for_each_other(self):
+        """A thread that holds the interpreter's lock while it waits for one of the library's, beside one that holds the
+        library's while it waits for the interpreter, would end here."""
+        def lookup(host):
+            # Lets others run in the middle of a callback.
+            time.sleep(0.001)
+            return ["192.0.2.1", "192.0.2.2"]
+
+        address = byway.Address(self.engine, "r.example", 80, dns=byway.Dns(self.engine, lookup))
+        chooser, done = byway.ProxySelector.direct(self.engine), []
+
+        def select():
+            for _ in range(25):
+                for route in byway.Selector(address).next():
+                    route.proxy_kind, route.target, self.engine.should_postpone(route), hash(route)
+            done.append("select")
+
+        def change():
+            for turn in range(200):
+                self.engine.set_proxy_selector(chooser if turn % 2 else None)
+                byway.Listener(self.engine, lambda event: None).close()
+                self.engine.network_changed(), self.engine.stats(), address.port
+            done.append("change")
+
+        threads = [threading.Thread(target=work) for work in [select] * 6 + [change] * 2]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(done), ["change"] * 2 + ["select"] * 6)
 
     def test_a_handle_closed_by_many_threads_is_given_back_once(self):
         for _ in range(200):
