@@ -32,7 +32,8 @@ public final class Main {
                     DialogueKinds.KINDS,
                     OrderKinds.KINDS,
                     NetKinds.KINDS,
-                    ProxyKinds.KINDS);
+                    ProxyKinds.KINDS,
+                    RaceKinds.KINDS);
 
     private final Set<String> only;
     private final Map<String, Case.Run> kinds = new HashMap<>();
