@@ -6,10 +6,8 @@ use crate::errors::Fail;
 use byway::Status;
 use byway::ffi::call::{byway_call, byway_call_tag};
 use byway::ffi::proxy::byway_proxy;
-use byway::ffi::proxy_built_in::{
-    byway_proxy_selector_new_environment, byway_proxy_selector_new_properties,
-    byway_proxy_selector_new_script,
-};
+use byway::ffi::proxy_built_in::{byway_proxy_selector_new_environment, byway_proxy_selector_new_properties};
+use byway::ffi::proxy_script::byway_proxy_selector_new_script;
 use byway::ffi::proxy_selector::{
     byway_proxy_request, byway_proxy_request_add, byway_proxy_request_add_direct,
     byway_proxy_request_add_proxy, byway_proxy_request_fail, byway_proxy_request_finish,
