@@ -230,6 +230,7 @@ class Routes(unittest.TestCase):
         self.assertEqual(first.raw_sockaddr[:4], b"\x0a\x00\x01\xbb")
         self.assertEqual([(hop.ip, hop.postponed) for hop in byway.plan(address)],
                          [(second.ip, False), (first.ip, True)])
+        self.assertEqual(len({*byway.plan(address), *byway.plan(address)}), 2)
         failed = self.engine.failed_routes()
         self.assertEqual([(one.ip, one.port, one.failure) for one in failed], [(first.ip, 443, byway.Failure.REFUSED)])
         self.assertGreater(failed[0].remaining, 0)
@@ -428,7 +429,7 @@ class Sockets(unittest.TestCase):
         hops = []
 
         async def resolve(name):
-            selector = byway.Selector(byway.Address(self.engine, name, 80, dns=dns), queue=byway.Queue())
+            selector = byway.Selector(byway.Address(self.engine, name, 80, dns=dns))
             selection = await asyncio.wait_for(aio.next_selection(selector), 30)
             hops.append(selection[0].hop[1])
 

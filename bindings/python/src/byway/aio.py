@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl as _ssl
-from typing import Any, Optional, Tuple, Union
+import weakref
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 from . import errors
 from .connecting import needs_proxy_tls
@@ -12,22 +13,38 @@ from .route import Address
 from .selector import Selection, Selector
 
 
+#: By loop and descriptor, who waits for it: a loop has one reader a descriptor, and selectors share queues.
+_waiting: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Dict[int, List[asyncio.Future[None]]]]" = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _wake(waiting: "List[asyncio.Future[None]]") -> None:
+    for ready in waiting:
+        if not ready.done():
+            ready.set_result(None)
+
+
 async def _readable(fd: int) -> None:
     loop = asyncio.get_running_loop()
+    by_descriptor = _waiting.setdefault(loop, {})
+    waiting = by_descriptor.setdefault(fd, [])
     ready = loop.create_future()
-    loop.add_reader(fd, lambda: None if ready.done() else ready.set_result(None))
+    waiting.append(ready)
+    if len(waiting) == 1:
+        loop.add_reader(fd, _wake, waiting)
     try:
         await ready
     finally:
-        loop.remove_reader(fd)
+        waiting.remove(ready)
+        if not waiting:
+            loop.remove_reader(fd)
+            del by_descriptor[fd]
 
 
 async def next_selection(selector: Selector) -> Optional[Selection]:
-    """The selector's next Selection without blocking the loop; None when nothing is left.
-
-    The selector needs a queue of its own (``Selector(address, queue=Queue())``) when several are awaited at once.
-    Cancelling the task cancels the selector.
-    """
+    """The selector's next Selection without blocking the loop; None when nothing is left. Any number of them may be
+    awaited at once. Cancelling the task cancels the selector."""
     try:
         while True:
             try:
@@ -37,6 +54,7 @@ async def next_selection(selector: Selector) -> Optional[Selection]:
             if selection is not None:
                 return selection
             await _readable(selector._queue.fileno())
+            # Whoever shares the queue was woken too and looks for itself.
             selector._queue.poll(0)
     except asyncio.CancelledError:
         selector.cancel()

@@ -165,6 +165,13 @@ class Hop:
         """An HTTP CONNECT is needed."""
         return bool(self._record[9] & _abi.BYWAY_ROUTE_REQUIRES_TUNNEL)
 
+    def __eq__(self, other: object) -> bool:
+        # Behind these a record has addresses of texts.
+        return type(other) is type(self) and isinstance(other, Hop) and self._record[:10] == other._record[:10]
+
+    def __hash__(self) -> int:
+        return hash(self._record[:10])
+
     def _traits(self) -> str:
         flags = self._record[9]
         return "".join(f", {text}" for bit, text in _TRAITS if flags & bit)
