@@ -36,8 +36,9 @@ $(BUILT)/libbyway.so $(BUILT)/libbyway.a:
 
 ## make install     headers, libraries, pkg-config and CMake files (PREFIX= LIBDIR= INCLUDEDIR= DESTDIR=)
 install: $(BUILT)/libbyway.so $(BUILT)/libbyway.a
-	install -d "$(DESTDIR)$(INCLUDEDIR)" "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(LIBDIR)/cmake/byway"
-	for header in include/byway.h*; do install -m 644 "$$header" "$(DESTDIR)$(INCLUDEDIR)/"; done
+	install -d "$(DESTDIR)$(INCLUDEDIR)/byway" "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(LIBDIR)/cmake/byway"
+	install -m 644 include/byway.h include/byway.hpp "$(DESTDIR)$(INCLUDEDIR)/"
+	install -m 644 include/byway/*.hpp "$(DESTDIR)$(INCLUDEDIR)/byway/"
 	install -m 755 $(BUILT)/libbyway.so "$(DESTDIR)$(LIBDIR)/libbyway.so.$(VERSION)"
 	ln -sf libbyway.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libbyway.so.$(ABI)"
 	ln -sf libbyway.so.$(ABI) "$(DESTDIR)$(LIBDIR)/libbyway.so"
@@ -56,6 +57,7 @@ SUBSTITUTE = -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCL
 ## make uninstall   takes away what install put there (same variables)
 uninstall:
 	rm -f "$(DESTDIR)$(INCLUDEDIR)/byway.h" "$(DESTDIR)$(INCLUDEDIR)/byway.hpp"
+	rm -rf "$(DESTDIR)$(INCLUDEDIR)/byway"
 	rm -f "$(DESTDIR)$(LIBDIR)/libbyway.so.$(VERSION)" "$(DESTDIR)$(LIBDIR)/libbyway.so.$(ABI)" \
 	  "$(DESTDIR)$(LIBDIR)/libbyway.so" "$(DESTDIR)$(LIBDIR)/libbyway.a"
 	rm -f "$(DESTDIR)$(LIBDIR)/pkgconfig/byway.pc"

@@ -2,4 +2,5 @@
 #include "byway.hpp"
 #include "byway.hpp"
 
+byway::result<byway::queue> second_unit();
 byway::result<byway::queue> second_unit() { return byway::queue::make(); }

@@ -10,6 +10,7 @@ import sys
 import time
 
 import c_programs
+import cpp
 import faces
 import package
 from artefacts import BUILD, CARGO, FEATURES, PRIVATE, ROOT, Broken, compile_c, prefix
@@ -132,7 +133,7 @@ PARTS = [
     ("vectors-java", vectors_java),
     ("examples", package.examples),
     ("quickstart", quickstart),
-    ("cpp", faces.cpp),
+    ("cpp", cpp.wrapper),
     ("python", faces.python),
     ("java", faces.java),
     ("dubbo", faces.estate),

@@ -2,6 +2,7 @@
 import os
 import platform
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
@@ -91,3 +92,23 @@ def compile_c(sources, output, link, extra=(), compiler=None):
     if done.returncode:
         raise Broken(" ".join(command) + "\n" + done.stdout)
     return output
+
+
+CPP_WARNINGS = "-Wall -Wextra -Wpedantic -Werror".split()
+
+
+def compile_cpp(sources, output, link, flags=(), compiler="g++"):
+    """A program in C++, its files compiled side by side; warnings are errors. Answers as `run` does."""
+    folder = Path(f"{output}.objects")
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [compiler, *flags, *CPP_WARNINGS, f"-I{ROOT / 'include'}"]
+    objects = [folder / f"{Path(source).stem}.o" for source in sources]
+
+    def compile_one(pair):
+        return run([*command, "-c", str(pair[0]), "-o", str(pair[1])])
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done in pool.map(compile_one, zip(sources, objects)):
+            if done.returncode:
+                return done
+    return run([*command, "-o", str(output), *map(str, objects), *link])

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
-from artefacts import BUILD, FEATURES, LIMIT, PRIVATE, PROFILE, ROOT, have, prefix
+from artefacts import BUILD, FEATURES, LIMIT, PROFILE, ROOT, have, prefix
 from report import run, tail
 
 PYTHON = ROOT / "bindings" / "python"
@@ -190,41 +190,6 @@ def java(report):
     natives(report)
     jars = sorted(path.name for path in (JAVA / "target").glob("byway-*.jar"))
     report.ok(len(jars) == 3, "jar, sources and javadoc", str(jars))
-
-
-STANDARDS = ["17", "20", "2b"]
-
-
-def cpp(report):
-    """byway.hpp: every standard it claims, gcc and clang, with and without exceptions, sanitizers on."""
-    library = prefix() / "lib" / "libbyway.a"
-    sources = sorted((ROOT / "tests" / "cpp").glob("*.cpp"))
-    folder = BUILD / "cpp"
-    folder.mkdir(parents=True, exist_ok=True)
-    for compiler in ("g++", "clang++"):
-        if not have(compiler):
-            report.skip(f"byway.hpp with {compiler}", "not installed")
-            continue
-        for standard in STANDARDS:
-            for flags in ([], ["-fno-exceptions"]):
-                what = " ".join([compiler, f"-std=c++{standard}", *flags])
-                program = folder / re.sub(r"[^a-z0-9]+", "-", what)
-                # Undefined behaviour and addresses are watched where it is cheap; the library is as shipped.
-                extra = ["-fsanitize=undefined,address"] if compiler == "g++" and standard == "17" else []
-                made = run([compiler, f"-std=c++{standard}", *flags, *extra, "-Wall", "-Wextra", "-Wpedantic", "-Werror",
-                            "-g", "-O1", f"-I{ROOT / 'include'}", "-o", str(program), *map(str, sources), str(library),
-                            *PRIVATE])
-                if report.ok(made.returncode == 0, f"{what} compiles", made.stdout):
-                    report.tap([str(program)], what, timeout=LIMIT)
-    example = folder / "curl-example"
-    if run(["sh", "-c", "echo '#include <curl/curl.h>' | cc -E -"]).returncode:
-        report.skip("the libcurl example", "no libcurl4-openssl-dev")
-        return
-    made = run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", "-o", str(example),
-                str(ROOT / "examples" / "curl.cpp"), str(library), "-lcurl", *PRIVATE])
-    if report.ok(made.returncode == 0, "the libcurl example compiles", made.stdout):
-        done = run([str(example)], timeout=LIMIT)
-        report.ok(done.returncode == 0 and "hello over byway!" in done.stdout, "libcurl over byway", done.stdout)
 
 
 def estate(report):

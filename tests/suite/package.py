@@ -99,6 +99,23 @@ def consumer(report):
                 "LIBDIR=/usr/lib/x86_64-linux-gnu"])
     left = [path for path in staged.rglob("*") if not path.is_dir()]
     report.ok(done.returncode == 0 and not left, "uninstall leaves nothing", done.stdout + str(left))
+    cpp_consumer(report, folder, where)
+
+
+def cpp_consumer(report, folder, where):
+    """The installed headers for C++, without anything of the source tree."""
+    if not have("g++"):
+        report.skip("a consumer in C++", "no g++")
+        return
+    source = folder / "main.cpp"
+    source.write_text("""#include <byway.hpp>
+#include <iostream>
+int main() { std::cout << byway::version() << std::endl; return byway::engine::make() ? 0 : 1; }
+""")
+    done = run(["g++", "-std=c++17", f"-I{where / 'include'}", str(source), "-o", str(folder / "cpp"),
+                f"-L{where / 'lib'}", "-lbyway", f"-Wl,-rpath,{where / 'lib'}"])
+    if report.ok(done.returncode == 0, "the installed byway.hpp compiles", done.stdout):
+        started(report, folder / "cpp", "a consumer in C++", needs=True)
 
 
 def started(report, program, what, needs):
@@ -172,7 +189,7 @@ def headers(report):
         source = folder / "wrapper.cpp"
         source.write_text("#include <byway.hpp>\n#include <byway.hpp>\nint main() { return 0; }\n")
         for compiler in ("g++", "clang++"):
-            for dialect in ("c++17", "c++20"):
+            for dialect in ("c++17", "c++20", "c++2b"):
                 if have(compiler):
                     report.run([compiler, f"-std={dialect}", *strict, "-fsyntax-only", str(source)],
                                f"byway.hpp with {compiler} {dialect}")
