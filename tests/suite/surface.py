@@ -32,7 +32,7 @@ def attributes(path):
 
 # Name, folder or file, what to read there, how, and what is left out: the generated list of every function.
 BINDINGS = [
-    ("cpp", ROOT / "include" / "byway.hpp", "", words, ()),
+    ("cpp", ROOT / "include", "*.hpp", words, ()),
     ("python", ROOT / "bindings" / "python" / "src", "*.py", attributes, ("_abi.py",)),
     ("java", ROOT / "bindings" / "java" / "native", "*.rs", words, ()),
 ]
