@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "suite"))
 
-from artefacts import BUILD, PRIVATE, Broken, compile_c, have, prefix  # noqa: E402
+from artefacts import BUILD, PRIVATE, Broken, compile_c, compile_cpp, have, prefix  # noqa: E402
 
 
 def show(command, **options):
@@ -43,6 +43,12 @@ def main():
             status |= show([str(counted)])
         if "--instructions" in text:
             count_instructions(program, text)
+    for source in sorted((ROOT / "benches" / "cpp").glob("*.cpp")):
+        print(f"\nC++ {source.stem}", flush=True)
+        program = folder / f"cpp-{source.stem}"
+        made = compile_cpp([source], program, [f"-L{library}", "-lbyway", f"-Wl,-rpath,{library}"], ["-std=c++17", "-O2"])
+        print(made.stdout, end="")
+        status |= made.returncode or show([str(program)])
     for source in sorted((ROOT / "benches" / "python").glob("*.py")):
         print(f"\npython {source.stem}", flush=True)
         status |= show([sys.executable, str(source)], env={

@@ -135,7 +135,7 @@ public:
     {
         return detail::call([&](auto err) { return byway_chain_add_router(get(), own.get(), err); });
     }
-    /** Replaces the static rules by those in these URLs; none takes all away. */
+    /** Replaces the static rules by those in these URLs (`condition://`, `script://`, `file://`); none takes all away. */
     result<void> set_rule_urls(const texts &urls)
     {
         return detail::call(
@@ -209,15 +209,16 @@ public:
         return detail::text(
             [&](auto out, auto err) { return byway_chain_explain(get(), call.get(), format, out, err); });
     }
-    /** What a rule text would change for these calls, as JSON; no text means without the rule. Nothing is set. */
-    result<std::string> diff(std::string_view key, std::optional<std::string_view> text,
-                             span<const invocation> calls) const
+    /** What a rule text would change for these calls, `BYWAY_FORMAT_*`; no text means without the rule. Nothing is
+     * set. */
+    result<std::string> diff(std::string_view key, std::optional<std::string_view> text, span<const invocation> calls,
+                             int format = BYWAY_FORMAT_TEXT) const
     {
         const auto all = pointers(calls);
         const std::string_view given = text.value_or("");
         return detail::text([&](auto out, auto err) {
             return byway_chain_diff(get(), key.data(), key.size(), text ? (given.data() ? given.data() : "") : nullptr,
-                                    given.size(), all.data(), all.size(), out, err);
+                                    given.size(), all.data(), all.size(), format, out, err);
         });
     }
     /** Keeps the last 32 calls from now on, or no longer. */

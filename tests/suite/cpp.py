@@ -1,5 +1,6 @@
 """The face for C++: byway.hpp as its users compile it, and its examples."""
 import re
+from pathlib import Path
 
 from artefacts import BUILD, LIMIT, PRIVATE, ROOT, compile_cpp, have, prefix
 from report import run
@@ -37,15 +38,19 @@ def wrapper(report):
     for header in sorted((ROOT / "include" / "byway").glob("*.hpp")):
         report.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-include",
                     str(header), "-x", "c++", "/dev/null"], f"{header.name} stands alone")
-    curl(report, library, folder / "curl-example")
+    snippets(report, folder, library)
 
 
-def curl(report, library, example):
-    if run(["sh", "-c", "echo '#include <curl/curl.h>' | cc -E -"]).returncode:
-        report.skip("the libcurl example", "no libcurl4-openssl-dev")
-        return
-    made = run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", "-o", str(example),
-                str(ROOT / "examples" / "curl.cpp"), str(library), "-lcurl", *PRIVATE])
-    if report.ok(made.returncode == 0, "the libcurl example compiles", made.stdout):
-        done = run([str(example)], timeout=LIMIT)
-        report.ok(done.returncode == 0 and "hello over byway!" in done.stdout, "libcurl over byway", done.stdout)
+def snippets(report, folder, library):
+    """What the pages show is one program each, and compiles."""
+    for page in PAGES:
+        text = (ROOT / page).read_text()
+        blocks = re.findall(r"^```cpp\n(.*?)^```$", text, re.M | re.S)
+        source = folder / (Path(page).stem + "-page.cpp")
+        source.write_text("\n".join(blocks))
+        done = run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Wno-unused-variable", "-Werror", f"-I{ROOT / 'include'}",
+                    str(source), "-o", str(source.with_suffix("")), str(library), *PRIVATE])
+        report.ok(blocks and done.returncode == 0, f"the program of {page} compiles", done.stdout)
+
+
+PAGES = ["docs/choosing.md"]

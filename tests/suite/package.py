@@ -259,19 +259,42 @@ def bless_baseline():
 
 
 def examples(report):
-    """Every example in C builds without a warning, and those and the ones in Python end well, printing something."""
+    """Every example in C and C++ builds without a warning, and those and the ones in Python end well, printing
+    something."""
     folder = BUILD / "examples"
     folder.mkdir(parents=True, exist_ok=True)
-    sources = sorted((ROOT / "examples").glob("*.c"))
-    for source in sources:
-        program = folder / source.stem
-        done = run([os.environ.get("CC", "cc"), "-std=c99", "-D_GNU_SOURCE", "-pedantic", "-Wall", "-Wextra", "-Werror",
-                    f"-I{prefix() / 'include'}", str(source), "-o", str(program), str(prefix() / "lib" / "libbyway.a"),
-                    *PRIVATE])
+    strict = ["-pedantic", "-Wall", "-Wextra", "-Werror", f"-I{prefix() / 'include'}"]
+    languages = {".c": [os.environ.get("CC", "cc"), "-std=c99", "-D_GNU_SOURCE"],
+                 ".cpp": [os.environ.get("CXX", "c++"), "-std=c++17"]}
+    for source in sorted((ROOT / "examples").glob("*.c*")):
+        compiler = languages[source.suffix]
+        link = [str(prefix() / "lib" / "libbyway.a"), *PRIVATE]
+        if "<curl/curl.h>" in source.read_text():
+            link.append("-lcurl")
+            if run(["sh", "-c", "echo '#include <curl/curl.h>' | cc -E -"]).returncode:
+                report.skip(source.name, "no libcurl4-openssl-dev")
+                continue
+        if not have(compiler[0]):
+            report.skip(source.name, f"no {compiler[0]}")
+            continue
+        program = folder / source.name.replace(".", "-")
+        done = run([*compiler, *strict, str(source), "-o", str(program), *link])
         if report.ok(done.returncode == 0, f"{source.name} builds", done.stdout):
             done = run([str(program)], timeout=LIMIT)
             report.ok(done.returncode == 0 and done.stdout.strip(), f"{source.name} runs", done.stdout)
+            for wanted in SAYS.get(source.name, ()):
+                report.ok(re.search(wanted, done.stdout), f"{source.name} says: {wanted}", done.stdout)
     here = {"BYWAY_LIBRARY": str(prefix() / "lib" / "libbyway.so"), "PYTHONPATH": str(ROOT / "bindings" / "python" / "src")}
     for source in sorted((ROOT / "examples").glob("*.py")):
         done = run([sys.executable, str(source)], timeout=LIMIT, env=here)
         report.ok(done.returncode == 0 and done.stdout.strip(), f"{source.name} runs", done.stdout)
+
+
+# What some examples must have shown.
+SAYS = {
+    "curl.cpp": [r"(?m)^hello from the server, which was asked: GET / HTTP/1\.1$",
+                 r"(?s)connection refused.*hello from the proxy, which was asked: GET http://service\.example:\d+/ HTTP/1\.1.*"
+                 r"not tried any more(?!.*connection refused).*hello from the proxy"],
+    "canary.cpp": [r"bob may go to: east 1, east 2\n", r"alice may go to: canary\n", r"retried on another provider: yes",
+                   r"refused: .*line 1"],
+}
