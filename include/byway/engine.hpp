@@ -9,6 +9,7 @@
 
 namespace byway {
 
+class dns;
 class proxy_selector;
 
 /** What an engine is made with; the fields are `byway_engine_options`', handles by `.get()`. */
@@ -66,6 +67,21 @@ public:
     }
     /** Who answers when a proxy selector passes; an empty one takes it back: DIRECT. */
     result<void> set_proxy_selector(const proxy_selector &chooser);
+
+    /** Which proxies a URL has, outside any connection; an empty one is DIRECT. `names` resolves what a script wants to
+     * know, none: the system. `explanation` gets the list with the reasons, as JSON. */
+    result<std::vector<proxy>> proxies_for(const proxy_selector &chooser, std::string_view url, timeout wait = {},
+                                           const dns *names = nullptr, std::string *explanation = nullptr) const;
+    /** The proxies that failed lately and are tried last for a while, as JSON. */
+    result<std::string> bad_proxies() const
+    {
+        return detail::text([&](auto out, auto err) { return byway_engine_bad_proxies(get(), out, err); });
+    }
+    /** All are tried in their configured order again. */
+    result<void> forget_bad_proxies()
+    {
+        return detail::call([&](auto err) { return byway_engine_forget_bad_proxies(get(), err); });
+    }
 
     /** Failed routes, oldest first. */
     result<std::vector<failed_route>> database() const

@@ -148,6 +148,74 @@ void resolvers()
     OK(byway::dns::hosts(other, "192.0.2.1\n300.1.2.3 x").error().line() > 0, "a bad hosts text says where");
 }
 
+namespace {
+
+std::string proxies(const byway::engine &engine, const byway::result<byway::proxy_selector> &chooser, const char *url)
+{
+    std::string all, why;
+    auto list = engine.proxies_for(chooser.value(), url, 30s, nullptr, &why);
+    if (!list)
+        return std::string(list.error().name());
+    for (const byway::proxy &one : *list)
+        all += (one ? one.text() : "DIRECT") + " ";
+    return why.front() == '{' ? all : "no explanation";
+}
+
+void built_in(byway::engine &engine)
+{
+    using byway::proxy_selector;
+    const auto fixed = proxy_selector::fixed(engine, {byway::proxy::make(BYWAY_PROXY_HTTP, "p", 1).value(), {}}).value();
+    OK(proxies(engine, fixed, "http://x/") == "http://p:1 DIRECT ", "a URL is asked about without connecting");
+    const byway::bypass_options list("*.corp;10.0.0.0/8");
+    const auto outside = proxy_selector::bypass(engine, list, fixed);
+    OK(proxies(engine, outside, "http://a.corp/") == "DIRECT " && proxies(engine, outside, "http://x/") == "http://p:1 DIRECT ",
+       "exceptions");
+    OK(proxies(engine, proxy_selector::per_scheme(engine, {{"https", fixed}}), "http://x/") == "DIRECT " &&
+           proxies(engine, proxy_selector::per_scheme(engine, {{"https", fixed}}), "https://x/") == "http://p:1 DIRECT ",
+       "by scheme");
+    const auto rules = proxy_selector::rules(engine, {{"*.corp", {}}, {"x", fixed}});
+    OK(proxies(engine, rules, "http://a.corp/") == "DIRECT " && proxies(engine, rules, "http://y/") == "BYWAY_E_PROXY_SELECTOR",
+       "by rules, without a silent DIRECT");
+    OK(proxies(engine, proxy_selector::windows(engine, "http=w:2", "<local>"), "http://x.example/") == "http://w:2 ", "of Windows");
+    byway::system_options system;
+    system.set_environment({{"http_proxy", "http://e:3"}});
+    auto settings = proxy_selector::system(engine, system).value();
+    OK(proxies(engine, settings, "http://x.example/") == "http://e:3 " && !settings.diagnostics().value().empty() &&
+           !settings.script_url(),
+       "of the system, and where they come from");
+    system.set_environment({{"http_proxy", "http://e:4"}});
+    OK(settings.set_system(system) && settings.refresh() && proxies(engine, settings, "http://x.example/") == "http://e:4 ",
+       "other settings");
+    OK(settings.set_script("").error().code() == BYWAY_E_STATE, "which have no script");
+    OK(engine.bad_proxies().value() == "[]" && engine.forget_bad_proxies(), "no proxy failed");
+    if (!byway::has_feature("script")) {
+        tap::skip("scripts", "built without scripts");
+        return;
+    }
+    byway::pac_options options;
+    options.url = byway::str("http://pac.example/proxy.pac");
+    const char script[] = "function FindProxyForURL(u, h) { return 'PROXY ' + myIpAddress() + ':5'; }";
+    const byway::ip own[] = {byway::ip::v4(192, 0, 2, 5)};
+    options.set_my_addresses(own);
+    std::string asked;
+    auto fetched = proxy_selector::pac(engine, options, [&](proxy_selector &self, std::string_view url) {
+        asked = url;
+        return self.set_script(script).status();
+    });
+    OK(proxies(engine, fetched, "http://x.example/") == "http://192.0.2.5:5 " && asked == "http://pac.example/proxy.pac" &&
+           fetched->script_url() == asked,
+       "a script that is fetched");
+    auto failing = proxy_selector::pac(engine, options, [](proxy_selector &self, std::string_view) {
+        return self.script_failed("no network").status();
+    });
+    auto why = engine.proxies_for(*failing, "http://x.example/", 30s);
+    OK(!why && why.error().what().find("no network") != std::string::npos, "or cannot be");
+    options.source = byway::str("function FindProxyForURL(");
+    OK(proxy_selector::pac(engine, options).error().code() == BYWAY_E_PAC, "a text that is none");
+}
+
+} // namespace
+
 void choosers()
 {
     byway::engine engine = byway::engine::make().value();
@@ -203,6 +271,7 @@ void choosers()
     engine.connect_failed(routes[0], BYWAY_FAILURE_TIMEOUT, ETIMEDOUT).value();
     OK(failed == BYWAY_FAILURE_TIMEOUT, "which hears of failures");
 
+    built_in(engine);
     auto passing = byway::proxy_selector::make(engine, [](byway::proxy_request &, std::string_view) { return BYWAY_PASS; }).value();
     OK(first_proxy(passing) == byway::proxy().text(), "nobody behind it: DIRECT");
     OK(engine.set_proxy_selector(byway::proxy_selector::fixed(engine, {proxy}).value()) &&
