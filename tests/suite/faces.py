@@ -112,10 +112,10 @@ def maven(report, what, *arguments):
     return done
 
 
-def junit(report, done, what):
-    """Counts the XML reports of one Maven run."""
-    tests = 0
-    for path in sorted((JAVA / "target" / "surefire-reports").glob("TEST-*.xml")):
+def junit(report, done, what, folder=JAVA / "target" / "surefire-reports"):
+    """Counts the XML reports of one run."""
+    tests, failed = 0, report.failed
+    for path in sorted(folder.glob("TEST-*.xml")):
         head = ElementTree.parse(path).getroot()
         number = {name: int(head.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")}
         tests += number["tests"]
@@ -125,15 +125,40 @@ def junit(report, done, what):
         for case in head.iter("testcase"):
             skipped = case.find("skipped")
             if skipped is not None:
-                report.skip(f"{what}: {case.get('name')}", skipped.get("message", ""))
+                why = (skipped.get("message") or skipped.text or "").strip().splitlines()
+                report.skip(f"{what}: {case.get('name')}", why[0] if why else "")
             for kind in ("failure", "error"):
                 if case.find(kind) is not None:
                     print(f"FAIL {report.name}: {what}: {case.get('classname')}.{case.get('name')}")
                     for line in (case.find(kind).text or "").splitlines()[:30]:
                         print(f"    {line}")
     report.ok(tests > 0, f"{what}: tests were run", done.stdout)
-    if done.returncode and not report.failed:
-        report.ok(False, f"{what}: Maven ends well", done.stdout)
+    if done.returncode and report.failed == failed:
+        report.ok(False, f"{what}: the run ends well", done.stdout)
+
+
+def jvms():
+    """Every JVM of this machine, one of each major version: {version: program}, the one that is `java` first."""
+    found = {}
+    for program in ["java", *map(str, sorted(Path("/usr/lib/jvm").glob("*/bin/java")))]:
+        version = re.search(r'version "(\d+)', run([program, "-version"]).stdout)
+        if version and int(version.group(1)) >= 11:
+            found.setdefault(int(version.group(1)), program)
+    return found
+
+
+def checked(report, program, version):
+    """The tests on one JVM, with JNI's own checks; a word from these fails."""
+    folder = BUILD / "java" / str(version)
+    shutil.rmtree(folder, ignore_errors=True)
+    access = ["--enable-native-access=ALL-UNNAMED"] if version >= 17 else []
+    done = run([program, "-Xcheck:jni", "-Xmx512m", *access, *classpath(),
+                "org.junit.platform.console.ConsoleLauncher", "execute", "--disable-banner", "--details=none",
+                "--scan-classpath", str(JAVA / "target" / "test-classes"), f"--reports-dir={folder}"], timeout=600)
+    what = f"Java {version}, checked"
+    junit(report, done, what, folder)
+    warnings = re.findall(WARNINGS, done.stdout, re.M)
+    report.ok(not warnings, f"{what}: JNI is used as it should be", "\n".join(warnings[:3]))
 
 
 def natives(report):
@@ -150,22 +175,27 @@ def natives(report):
               f"only in Java: {sorted(declared - exported)}\nonly exported: {sorted(exported - declared)}")
 
 
-CLASSPATH = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath"
+CLASSPATH = ["org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath",
+             "-Dmdep.outputFile=target/test-classpath", "-Dmdep.includeScope=test"]
+WARNINGS = r"^(?:WARNING|FATAL ERROR) in native method.*(?:\n.*){0,4}"
+
+
+def classpath():
+    """Options of Java for the classes and the tests that Maven has built."""
+    places = [JAVA / "target" / "classes", JAVA / "target" / "test-classes"]
+    libraries = (JAVA / "target" / "test-classpath").read_text().strip()
+    return [f"-Dio.byway.workdir={JAVA / 'target' / 'unpacked'}", "-cp", ":".join([*map(str, places), libraries])]
 
 
 def java_command(report, what):
     """How Java is called to run a class of the tests; None when Maven cannot build them."""
-    done = maven(report, what, "test-compile", CLASSPATH, "-Dmdep.outputFile=target/test-classpath",
-                 "-Dmdep.includeScope=test")
+    done = maven(report, what, "test-compile", *CLASSPATH)
     if done is None:
         return None
     if done.returncode:
         report.ok(False, f"{what}: Maven builds", done.stdout)
         return None
-    places = [JAVA / "target" / "classes", JAVA / "target" / "test-classes"]
-    libraries = (JAVA / "target" / "test-classpath").read_text().strip()
-    return ["java", "-Xcheck:jni", f"-Dio.byway.workdir={JAVA / 'target' / 'unpacked'}", "-cp",
-            ":".join([*map(str, places), libraries])]
+    return ["java", "-Xcheck:jni", *classpath()]
 
 
 def vectors_java(report, finish):
@@ -174,7 +204,7 @@ def vectors_java(report, finish):
     if command is None:
         return
     done = run([*command, "io.byway.conform.Main"], timeout=900)
-    warnings = re.findall(r"^(?:WARNING|FATAL ERROR) in native method.*(?:\n.*){0,4}", done.stdout, re.M)
+    warnings = re.findall(WARNINGS, done.stdout, re.M)
     if warnings:
         report.ok(False, "JNI is used as it should be", "\n".join(warnings[:3]))
     finish(report, done)
@@ -183,13 +213,18 @@ def vectors_java(report, finish):
 def java(report):
     report.run([sys.executable, str(JAVA / "abi.py"), "--check"], "the numbers in Java are the header's")
     shutil.rmtree(JAVA / "target" / "surefire-reports", ignore_errors=True)
-    done = maven(report, "the JVM's face", "package", "-Dmaven.test.failure.ignore=true")
+    done = maven(report, "the JVM's face", "package", *CLASSPATH, "-Dmaven.test.failure.ignore=true")
     if done is None:
         return
     junit(report, done, "Java")
     natives(report)
     jars = sorted(path.name for path in (JAVA / "target").glob("byway-*.jar"))
     report.ok(len(jars) == 3, "jar, sources and javadoc", str(jars))
+    found = jvms()
+    for version, program in found.items():
+        checked(report, program, version)
+    if max(found) < 21:
+        report.skip("virtual threads", "no JVM of 21 or later")
 
 
 def estate(report):

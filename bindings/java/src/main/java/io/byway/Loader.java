@@ -14,7 +14,6 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
-import java.util.Arrays;
 import java.util.Locale;
 
 /**
@@ -51,13 +50,8 @@ final class Loader {
             inPath = error;
         }
         String resource = "/META-INF/native/" + platform() + "/libbyway_jni.so";
-        byte[] content;
-        try {
-            content = resource(resource);
-        } catch (IOException broken) {
-            throw failure("the jar's " + resource + " cannot be read", broken, inPath);
-        }
-        if (content == null) {
+        URL url = Loader.class.getResource(resource);
+        if (url == null) {
             throw failure(
                     "byway's native library was not found: property "
                             + PROPERTY
@@ -71,7 +65,7 @@ final class Loader {
         }
         Path folder = folder();
         try {
-            return unpacked(folder, content);
+            return unpacked(folder, () -> open(url));
         } catch (IOException broken) {
             throw failure(
                     "byway's native library cannot be unpacked into "
@@ -97,7 +91,7 @@ final class Loader {
         }
         // Another class loader has this file: this one gets a copy.
         try {
-            return unpacked(folder(), Files.readAllBytes(file));
+            return unpacked(folder(), () -> Files.newInputStream(file));
         } catch (IOException broken) {
             throw failure("a second class loader needs a copy of " + file + " in " + folder(), broken, null);
         }
@@ -107,14 +101,19 @@ final class Loader {
         return String.valueOf(error.getMessage()).contains("already loaded in another classloader");
     }
 
+    /** The library's content, which may be larger than the heap has room for. */
+    private interface Content {
+        InputStream open() throws IOException;
+    }
+
     /** Loads a copy of {@code content}: the shared one, or the first that no other class loader of this process has. */
-    private static String unpacked(Path folder, byte[] content) throws IOException {
+    private static String unpacked(Path folder, Content content) throws IOException {
         own(folder);
         String hash = hash(content);
         for (int copy = 0; copy < MOST_COPIES; copy++) {
             String suffix = copy == 0 ? "" : "-" + copy;
-            Path file = folder.resolve("libbyway_jni-" + hash + suffix + ".so");
-            place(folder, file, content);
+            Path file = folder.resolve("libbyway_jni-" + hash.substring(0, 16) + suffix + ".so");
+            place(folder, file, hash, content);
             try {
                 System.load(file.toString());
                 return file.toString();
@@ -129,13 +128,15 @@ final class Loader {
                 MOST_COPIES + " class loaders of this process have loaded byway already; share one instead");
     }
 
-    private static void place(Path folder, Path file, byte[] content) throws IOException {
-        if (Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS) && Arrays.equals(Files.readAllBytes(file), content)) {
+    private static void place(Path folder, Path file, String hash, Content content) throws IOException {
+        if (Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS) && hash(() -> Files.newInputStream(file)).equals(hash)) {
             return;
         }
         Path fresh = Files.createTempFile(folder, "libbyway_jni-", ".tmp");
         try {
-            Files.write(fresh, content);
+            try (InputStream in = content.open()) {
+                Files.copy(in, fresh, StandardCopyOption.REPLACE_EXISTING);
+            }
             try {
                 Files.move(fresh, file, StandardCopyOption.ATOMIC_MOVE);
             } catch (AtomicMoveNotSupportedException | FileAlreadyExistsException other) {
@@ -217,25 +218,23 @@ final class Loader {
         }
     }
 
-    private static byte[] resource(String name) throws IOException {
-        URL url = Loader.class.getResource(name);
-        if (url == null) {
-            return null;
-        }
+    private static InputStream open(URL url) throws IOException {
         URLConnection connection = url.openConnection();
         // The JVM's cache of open jars is shared: one loader that closes would close it for the others.
         connection.setUseCaches(false);
-        try (InputStream in = connection.getInputStream()) {
-            return in.readAllBytes();
-        }
+        return connection.getInputStream();
     }
 
-    private static String hash(byte[] content) {
-        try {
-            byte[] digest = MessageDigest.getInstance("SHA-256").digest(content);
+    private static String hash(Content content) throws IOException {
+        try (InputStream in = content.open()) {
+            MessageDigest digest = MessageDigest.getInstance("SHA-256");
+            byte[] buffer = new byte[1 << 16];
+            for (int read = in.read(buffer); read >= 0; read = in.read(buffer)) {
+                digest.update(buffer, 0, read);
+            }
             StringBuilder hex = new StringBuilder();
-            for (int i = 0; i < 8; i++) {
-                hex.append(String.format(Locale.ROOT, "%02x", digest[i]));
+            for (byte one : digest.digest()) {
+                hex.append(Character.forDigit(one >> 4 & 15, 16)).append(Character.forDigit(one & 15, 16));
             }
             return hex.toString();
         } catch (NoSuchAlgorithmException impossible) {
