@@ -197,6 +197,26 @@ impl Env {
         }
     }
 
+    /// A Java long array with these tags.
+    pub fn new_unsigned(self, content: &[u64]) -> Result<jlongArray, Fail> {
+        // SAFETY: the same memory, read with a sign.
+        self.new_longs(unsafe { core::slice::from_raw_parts(content.as_ptr().cast(), content.len()) })
+    }
+
+    /// Writes tags into a Java array that is at least as long.
+    pub fn put_unsigned(self, array: jlongArray, content: &[u64]) {
+        // SAFETY: the caller has compared the lengths; the JVM would throw, not write, beyond the end.
+        unsafe {
+            (self.table().v1_1.SetLongArrayRegion)(
+                self.0,
+                array,
+                0,
+                content.len() as jint,
+                content.as_ptr().cast(),
+            );
+        }
+    }
+
     /// Content of a borrowed text as a Java byte array.
     pub fn lent(self, text: byway_str) -> Result<jbyteArray, Fail> {
         self.new_bytes(bytes_of(&text))

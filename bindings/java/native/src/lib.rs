@@ -37,4 +37,15 @@ mod route;
 mod selection;
 mod selector;
 
+mod binding;
+mod chain;
+mod chain_report;
+mod choice;
+mod invocation;
+mod invokers;
+mod router;
+mod rule;
+mod session;
+mod source;
+
 include!(concat!(env!("OUT_DIR"), "/hidden.rs"));

@@ -2,7 +2,7 @@
 
 use crate::callback::{self, StaticMethod};
 use crate::env::Env;
-use crate::{dial_hooks, dns, engine, errors, listener, proxy_selector, queue};
+use crate::{binding, dial_hooks, dns, engine, errors, invokers, listener, proxy_selector, queue, router};
 use core::ffi::c_void;
 use jni_sys::{JNI_ERR, JNI_OK, JNI_VERSION_1_8, JNIEnv, JavaVM, jint};
 
@@ -22,6 +22,9 @@ static METHODS: &[&StaticMethod] = &[
     &dial_hooks::CONFIGURE,
     &dial_hooks::CLOSE,
     &dial_hooks::AUTH,
+    &invokers::ENDED,
+    &router::ROUTE,
+    &binding::EVENT,
 ];
 
 /// The JVM has loaded the library, on a thread whose class loader knows `io.byway`.

@@ -197,6 +197,9 @@ public final class Engine extends Handle {
     /** It listens until it is closed, whether or not the caller keeps it. */
     private final Set<Listener> listeners = ConcurrentHashMap.newKeySet();
 
+    /** Likewise, routers of chains to come. */
+    private final Set<Router> routers = ConcurrentHashMap.newKeySet();
+
     private final Queue queue;
 
     /** An engine with the default options. */
@@ -391,6 +394,14 @@ public final class Engine extends Handle {
 
     void forget(Listener listener) {
         listeners.remove(listener);
+    }
+
+    void keep(Router router) {
+        routers.add(router);
+    }
+
+    void forget(Router router) {
+        routers.remove(router);
     }
 
     /**

@@ -1,6 +1,6 @@
 /**
  * byway is a route engine. It answers two questions: where do I connect next ({@link io.byway.Selector}), and which
- * provider serves this call?
+ * provider serves this call ({@link io.byway.Chain})?
  *
  * <pre>{@code
  * Engine engine = new Engine();
