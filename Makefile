@@ -110,7 +110,7 @@ $(EXAMPLES)/%: examples/%.c include/byway.h $(BUILT)/libbyway.a
 	@mkdir -p $(EXAMPLES)
 	$(CC) -std=c99 -D_GNU_SOURCE -Wall -Wextra -O1 -g -Iinclude -o $@ $< $(BUILT)/libbyway.a $(PRIVATE)
 
-## make fuzz        call sequences over the whole header under random input (RUNS=20000, SEED=)
+## make fuzz        call sequences over the whole header, and every parser, under random input (RUNS=20000, SEED=)
 fuzz:
 	$(PYTHON) tests/suite --fuzz $(or $(RUNS),20000) $(SEED)
 

@@ -329,8 +329,10 @@ fn explain_program(
     let mut pick = |_: &super::program::Destinations, weights: &[u32]| {
         drawn.next().map_or(0, |chosen| (chosen as usize).min(weights.len().saturating_sub(1)))
     };
+    let mut silent = Vec::new();
     let mut observe = |event: Event<'_>| match event {
         Event::Silent(condition) => {
+            silent.push(router.steps.len());
             router.steps.push(format!("\"{}\" does not apply to this call", condition.text));
         }
         Event::Restored(list) => {
@@ -362,7 +364,13 @@ fn explain_program(
             }
         }
     };
-    Walk { invokers: &**invokers, call, pick: &mut pick, observe: &mut observe }.program(program, list)
+    let list =
+        Walk { invokers: &**invokers, call, pick: &mut pick, observe: &mut observe }.program(program, list);
+    // Built-in alternatives: only the one that applies is worth a line.
+    if router.key.is_none() && silent.len() < router.steps.len() {
+        silent.into_iter().rev().for_each(|at| drop(router.steps.remove(at)));
+    }
+    list
 }
 
 fn add_reason(router: &mut ExplainedRouter, invokers: &Invokers, sentence: String, rows: Vec<Gone>) {
@@ -552,6 +560,14 @@ fn failing(invokers: &Arc<Invokers>, row: usize, test: &RowTest) -> Option<(Stri
         RowTest::AnyOf(list) => {
             if invokers.passes(row, test) {
                 return None;
+            }
+            // Alternatives that begin with what they are for: the one that this invoker is in says it all.
+            let applies = |inner: &&RowTest| match inner {
+                RowTest::AllOf(parts) => parts.first().is_some_and(|first| invokers.passes(row, first)),
+                _ => false,
+            };
+            if let Some(own) = list.iter().find(applies) {
+                return failing(invokers, row, own);
             }
             let has = list.iter().find_map(|inner| match inner {
                 RowTest::Value(column, _) => has(invokers, row, column),

@@ -312,7 +312,10 @@ impl Scan {
         let mut slots: Vec<Option<KeyTest>> = all.into_iter().map(Some).collect();
         let keys: Vec<KeyTest> =
             live.into_iter().filter_map(|index| slots.get_mut(index).and_then(Option::take)).collect();
-        for test in keys.iter().filter(|test| test.wanted.is_empty() && test.unwanted.is_empty()) {
+        // What is wrong with a refused value is said already.
+        let refused = self.faults.iter().any(|fault| fault.kind == FaultKind::Value && fault.at >= at);
+        let empty = |test: &&KeyTest| test.wanted.is_empty() && test.unwanted.is_empty();
+        for test in keys.iter().filter(empty).filter(|_| !refused) {
             let message =
                 format!("key '{}' has no values; write {0}=* if any value will do", shown(&test.name));
             self.fault(Severity::Warning, FaultKind::Other, at, message);

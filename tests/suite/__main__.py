@@ -2,9 +2,10 @@
 
 python3 tests/suite [PART...]    all parts, or some
 python3 tests/suite --vectors    every vector runner over BYWAY_VECTORS
-python3 tests/suite --fuzz N [SEED]  N random calls over the header
+python3 tests/suite --fuzz N [SEED]  N random calls over the header, N mutated inputs for each parser
 python3 tests/suite --list       the parts
 """
+import os
 import re
 import sys
 import time
@@ -31,9 +32,9 @@ def form(report):
 
 
 def rust_tests(report):
-    """Unit, integration and documentation tests; the vector runner has its own part."""
+    """Unit, integration and documentation tests; the vector runner and the fuzzers have their own parts."""
     named = sorted(path.stem for path in (ROOT / "tests").glob("*.rs"))
-    named += sorted(path.parent.name for path in (ROOT / "tests").glob("*/main.rs") if path.parent.name != "conform")
+    named += sorted(path.parent.name for path in (ROOT / "tests").glob("*/main.rs") if path.parent.name not in ("conform", "fuzz"))
     selection = ["--lib"] + [word for name in named for word in ("--test", name)]
     seen = 0
     for what, arguments in (("tests", selection), ("documentation", ["--doc"])):
@@ -105,6 +106,13 @@ def vectors_java(report):
     faces.vectors_java(report, finish_vectors)
 
 
+def fuzz_parsers(report, runs="400", seed="1"):
+    """Every parser under mutated input: the same inputs for the same seed."""
+    done = run([CARGO, "test", "--quiet", "--features", FEATURES, "--test", "fuzz"],
+               env={"BYWAY_FUZZ_RUNS": runs, "BYWAY_FUZZ_SEED": seed})
+    finish_vectors(report, done)
+
+
 def finish_vectors(report, done):
     for line in done.stdout.splitlines():
         if line.startswith("FAIL "):
@@ -120,7 +128,8 @@ PARTS = [
     ("form", form),
     ("rust", rust_tests),
     ("vectors-rust", vectors_rust),
-    ("package", package.consumer),
+    ("package", package.package),
+    ("fuzz", fuzz_parsers),
     ("symbols", package.symbols),
     ("header", package.headers),
     ("abi", package.abi),
@@ -190,7 +199,9 @@ def main(arguments):
     if "--fuzz" in arguments:
         rest = arguments[arguments.index("--fuzz") + 1:]
         report = Report("fuzz")
-        c_programs.fuzz(report, *rest)
+        seed = rest[1] if len(rest) > 1 else str(int.from_bytes(os.urandom(4), "little"))
+        c_programs.fuzz(report, rest[0], seed)
+        fuzz_parsers(report, rest[0], seed)
         print(report.line())
         return 1 if report.failed else 0
     unknown = set(arguments) - {name for name, _ in PARTS}

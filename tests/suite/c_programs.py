@@ -126,9 +126,8 @@ def thread(report):
     sanitizer(report, "thread", [n for n in programs() if n in RACES])
 
 
-def fuzz(report, runs, seed=""):
+def fuzz(report, runs, seed):
     """Random call sequences under the address sanitizer, from a seed that is said."""
-    seed = seed or str(int.from_bytes(os.urandom(4), "little"))
     os.environ.update(BYWAY_FUZZ_RUNS=runs, BYWAY_FUZZ_SEED=seed)
     print(f"fuzz: {runs} calls, seed {seed}")
     sanitizer(report, "address", ["sequences"])

@@ -5,7 +5,7 @@ import re
 import shutil
 import sys
 
-from artefacts import BUILD, LIMIT, PRIVATE, ROOT, have, prefix
+from artefacts import BUILD, CARGO, LIMIT, PRIVATE, ROOT, TARGET, have, prefix
 from header import read
 from report import run
 
@@ -36,6 +36,48 @@ target_link_libraries(consumer PRIVATE byway::{target})
 
 def version():
     return re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M).group(1)
+
+
+def package(report):
+    consumer(report)
+    without_scripts(report)
+
+
+def without_scripts(report):
+    """The library without the feature `script` wants no C compiler, and is smaller by the whole script engine."""
+    if os.environ.get("FEATURES", "script") != "script":
+        report.skip("a library without scripts beside the one with them", "FEATURES is set")
+        return
+    folder = BUILD / "without-scripts"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    # Only the linker may be called: it is found by its name, compilers of C by these.
+    broken = folder / "no-compiler"
+    broken.write_text("#!/bin/sh\necho 'no C compiler here' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    machine = run(["rustc", "-vV"]).stdout.partition("host: ")[2].split()[0]
+    names = [f"{prefix}{name}" for name in ("CC", "CXX") for prefix in ("", "HOST_", "TARGET_")]
+    names += [f"{name}_{form}" for name in ("CC", "CXX") for form in (machine, machine.replace("-", "_"))]
+    environment = dict.fromkeys(names, str(broken))
+    command = [CARGO, "build", "--lib", "--target-dir", str(TARGET / "without-scripts")]
+    done = run(command, env=environment)
+    if not report.ok(done.returncode == 0, "without the feature script the library builds without a C compiler",
+                     done.stdout):
+        return
+    with_scripts = run([*command, "--features", "script"], env=environment)
+    report.ok(with_scripts.returncode != 0 and "no C compiler here" in with_scripts.stdout,
+              "the compiler that does not work is the one that would be called", with_scripts.stdout)
+    # In the profile that is quick to build; the engine's C code is optimised in each.
+    done = run([CARGO, "build", "--lib", "--features", "script"])
+    if not report.ok(done.returncode == 0, "with it it builds with one", done.stdout):
+        return
+    sizes = []
+    for number, built in enumerate((TARGET / "without-scripts" / "debug", TARGET / "debug")):
+        copy = folder / f"{number}.so"
+        shutil.copy2(built / "libbyway.so", copy)
+        run([os.environ.get("STRIP", "strip"), str(copy)])
+        sizes.append(copy.stat().st_size)
+    report.ok(sizes[1] - sizes[0] >= 1 << 20, f"it is at least 1 MiB smaller: {sizes[0]} and {sizes[1]} bytes")
 
 
 def consumer(report):
