@@ -113,10 +113,15 @@ fn scripts() {
 /// A script rule over 100 invokers, filtering by host as published rules do.
 #[cfg(feature = "script")]
 fn routing(pool: &byway::script::Pool) {
+    use byway::chain::chain::{Chain, ChainOptions};
     use byway::chain::invocation::Invocation;
     use byway::chain::snapshot::Invokers;
+    use byway::chain::store::RuleStore;
     use byway::chain::url::Url;
+    use byway::rules::dialect::Dialect;
+    use byway::rules::routers;
     use byway::rules::script::{Call, Program};
+    use byway::runtime::random::RandomSource;
     use byway::script::Limits;
     use std::sync::Arc;
 
@@ -136,4 +141,21 @@ fn routing(pool: &byway::script::Pool) {
         assert_eq!(program.route(pool, call).unwrap().len(), 99);
     });
     bar("rules.script_100_invokers", time, 150_000.0);
+
+    // The same as a rule of a chain; one that says it is pure is asked once.
+    for (name, pure, limit) in [("chain", false, 150_000.0), ("pure", true, 10_000.0)] {
+        let store = RuleStore::new(routers::languages(), 0);
+        let consumer = Url::parse("consumer://10.1.1.1/com.foo.Bar").unwrap();
+        let slots = byway::rules::script::slot(Dialect::Byway, pool.clone(), None).into_iter().collect();
+        let options = ChainOptions::new(consumer, slots);
+        let chain = Chain::new(options, store.clone(), Arc::new(RandomSource::seeded(1)));
+        chain.set_invokers(invokers.clone());
+        let rule = format!("pure: {pure}\nscript: |\n  {}\n", script.replace('\n', "\n  "));
+        store.put("a.script-router", &rule).unwrap();
+        let mut session = chain.session();
+        let time = median(200, 50, || {
+            assert_eq!(session.route(&call).unwrap().len(), 99);
+        });
+        bar(&format!("rules.script_{name}_100_invokers"), time, limit);
+    }
 }

@@ -16,9 +16,13 @@ use crate::script::{Limits, Pool, Sandbox, Script, Trap, Zone, next_id, position
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Shown as the file name of a script's stack frames.
 const NAME: &str = "script";
+
+/// A text that takes longer to be compiled is refused.
+const COMPILING: Duration = Duration::from_secs(10);
 
 /// A script with what its contexts are made of.
 #[derive(Debug)]
@@ -200,7 +204,9 @@ impl Program {
     /// # Errors
     /// `E_SCRIPT` with line and column of the text; as [`Program::new`] and [`Pool::call`].
     pub fn check(source: &str, limits: Limits, pool: &Pool) -> Result<()> {
-        let Program { id, source, limits } = Program::new(source.to_owned(), limits)?;
+        let Program { id, source, mut limits } = Program::new(source.to_owned(), limits)?;
+        // Nothing runs, and the text is bounded: a good text must not be refused because the machine is busy.
+        limits.time = limits.time.max(COMPILING);
         let wait = limits.time.saturating_mul(2);
         pool.call(&Arc::new(Check { id, source, limits }), (), wait)?
     }
