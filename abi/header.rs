@@ -28,5 +28,25 @@ fn generate(root: &str) -> String {
     let (items, closing) = body.split_at(end);
     let text = format!("{items}{TRAILER}{macros}\n{closing}");
     // `self` is a keyword in Rust and the natural name of the first parameter in C.
-    format!("{}\n", text.replace("self_", "self").trim_end())
+    format!("{}\n", with_contents(root, &text.replace("self_", "self")).trim_end())
+}
+
+/// Where the list of contents goes.
+const CONTENTS: &str = " * {contents}\n";
+
+/// The text with a list of its parts: each boundary file that has functions, by its first one and its own first sentence.
+/// Names and not lines: two changes elsewhere in the header must not make a third.
+fn with_contents(root: &str, text: &str) -> String {
+    let mut contents = String::new();
+    for file in FILES {
+        let source = std::fs::read_to_string(format!("{root}/src/ffi/{file}.rs")).expect("a boundary file");
+        let title = source.lines().next().unwrap_or_default().trim_start_matches("//! ");
+        if let Some((_, rest)) = source.split_once("extern \"C\" fn ") {
+            let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            assert!(text.contains(&format!("{name}(")), "{name} is not in the header");
+            contents += &format!(" * {name:34}  {title}\n");
+        }
+    }
+    let (head, body) = text.split_once(CONTENTS).expect("a place for the contents in cbindgen.toml");
+    format!("{head}{contents}{body}")
 }

@@ -1,6 +1,6 @@
 /*
- * Routes calls to providers: a rule keeps calls in their region, a router of one's own sends some users to a canary, one
- * provider is picked, and a failed call goes to another one.
+ * Routes calls to providers: a rule keeps calls in their region, a router of one's own sends some users to a canary,
+ * one provider is picked, and a failed call goes to another one.
  *
  * Build: c++ -std=c++17 canary.cpp -lbyway
  */
@@ -26,7 +26,8 @@ std::string names(const std::vector<std::uint64_t> &tags)
 int main()
 {
     byway::engine engine = byway::engine::make().value();
-    byway::chain chain = byway::chain::make(engine, "consumer://10.0.0.9/shop.Cart?application=web&region=east").value();
+    const char consumer[] = "consumer://10.0.0.9/shop.Cart?application=web&region=east";
+    byway::chain chain = byway::chain::make(engine, consumer).value();
 
     /* Lambdas see the call; what they do not keep is not called. */
     const auto canary = byway::router::make(engine, "canary", 500, [](byway::router_request &request) -> byway_status {
@@ -40,8 +41,8 @@ int main()
                                                       "tri://10.1.0.1:20880/shop.Cart?region=west",
                                                       "tri://10.0.0.7:20880/shop.Cart?region=east"},
                                              {1, 2, 3, 4}).value()).value();
-    engine.set_rule("shop.Cart::.condition-router",
-                    "scope: service\nforce: false\nkey: shop.Cart\nconditions: [ '=> region=$region' ]\n").value();
+    const char key[] = "shop.Cart::.condition-router";
+    engine.set_rule(key, "scope: service\nforce: false\nkey: shop.Cart\nconditions: [ '=> region=$region' ]\n").value();
 
     /* One session a thread: a class of calls seen before costs no lock and no allocation. */
     byway::session session = byway::session::make(chain).value();
@@ -65,9 +66,9 @@ int main()
     /* A rule is tried before it is set, and says where it is wrong. */
     std::vector<byway::invocation> calls;
     calls.push_back(std::move(call));
-    std::printf("%s", chain.diff("shop.Cart::.condition-router", "conditions: [ '=> region=west' ]\nforce: true\n", calls)
-                          .value().c_str());
-    if (auto bad = engine.set_rule("shop.Cart::.condition-router", "conditions: [ '=> region=' "); !bad)
+    const char west[] = "conditions: [ '=> region=west' ]\nforce: true\n";
+    std::printf("%s", chain.diff(key, west, calls).value().c_str());
+    if (auto bad = engine.set_rule(key, "conditions: [ '=> region=' "); !bad)
         std::printf("refused: %s\n", bad.error().what().c_str());
     std::printf("%s", chain.explain(calls[0]).value().c_str());
     return first.tag != second.tag ? 0 : 1;

@@ -17,7 +17,7 @@
 
 namespace {
 
-/* Answers on a port of 127.0.0.1 until it is destroyed, one connection at a time, with what it is and what it was asked. */
+/* Answers on a port of 127.0.0.1 until it is destroyed, one connection at a time: what it is, what it was asked. */
 class server {
 public:
     explicit server(const char *name) : name_(name), fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))
@@ -51,8 +51,8 @@ private:
             return;
         const std::string line(request, std::string_view(request).find('\r'));
         const std::string body = "hello from the " + std::string(name_) + ", which was asked: " + line + "\n";
-        const std::string all = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) +
-                                "\r\n\r\n" + body;
+        const std::string all = "HTTP/1.1 200 OK\r\nConnection: close\r\n"
+                                "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
         if (write(peer, all.data(), all.size()) < 0)
             std::perror(name_);
     }

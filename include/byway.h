@@ -45,6 +45,45 @@
  * on first need, named byway-*, bounded.
  *
  * Threads.  "any" when nothing else is said.
+ *
+ * CONTENTS.  Constants, handles, structs, statuses; then functions, by the first one of each part; last every struct at
+ * its defaults (_INIT).
+ *
+ * byway_abi_version                   Questions about the library itself: version, features, layout, the meaning of a status.
+ * byway_error_code                    `byway_error`: what a person reads, as an object of its own.
+ * byway_text_str                      `byway_text`: a text the caller owns.
+ * byway_call_engine                   `byway_call`: what a callback learns about the call it serves.
+ * byway_queue_options_init            `byway_queue`: one event loop's inbox.
+ * byway_engine_options_init           `byway_engine`: the one thing a host holds.
+ * byway_host_canonical                Host texts and IP addresses, on their own.
+ * byway_filter_new                    `byway_filter`: CIDR allow and deny rules.
+ * byway_proxy_new                     `byway_proxy`: one intermediary and the credentials it alone may see.
+ * byway_dns_new                       `byway_dns`: who resolves names, and `byway_dns_request`: one question and its answer.
+ * byway_proxy_selector_new            `byway_proxy_selector`: who chooses proxies, and `byway_proxy_request`: one question and its answer.
+ * byway_proxy_selector_new_environment  Proxy selectors of this library that answer at once: environment, Java system properties, Windows' settings.
+ * byway_bypass_options_init           Proxy selectors made of others: exceptions around one, one per scheme, one per pattern.
+ * byway_pac_options_init              Proxy selectors that ask a proxy auto-configuration script.
+ * byway_system_options_init           The proxy selector of the system's settings.
+ * byway_engine_proxies_for_url        Questions to proxy selectors outside a connection, and what an engine knows about proxies that fail.
+ * byway_address_options_init          `byway_address`: where a host wants to go, and `byway_ip`.
+ * byway_route_new                     `byway_route`: one way to an address.
+ * byway_selection_len                 `byway_selection`: some routes of a selector, and a cursor over them.
+ * byway_selector_options_init         `byway_selector`: which routes to try, Selection by Selection.
+ * byway_dial_options_init             What a dial is made with: `byway_dial_options`.
+ * byway_dial_new                      `byway_dial`: from routes to a connected socket.
+ * byway_handshake_new                 `byway_handshake`: the dialogue with a proxy over a connection the host runs itself.
+ * byway_engine_add_listener           `byway_listener`: who hears of events.
+ * byway_engine_connected              `byway_engine`, first half: what became of routes, the route database, and decisions after a failure.
+ * byway_invokers_new                  `byway_invokers` and `byway_invokers_builder`: an immutable provider list, and what makes one.
+ * byway_invocation_new                `byway_invocation`: one call to be routed.
+ * byway_engine_set_rule               Rules by key, and what can be said of a rule text without a chain.
+ * byway_router_new                    `byway_router`: a host's own router.
+ * byway_choice_len                    `byway_choice`: a routing result.
+ * byway_chain_options_init            `byway_chain`: routers over one provider list for one consumer.
+ * byway_chain_explain                 What a chain says about its calls: explanations, the last ones kept, what a proposed rule would change.
+ * byway_session_new                   `byway_session`: routing on one thread, for next to nothing per call.
+ * byway_zookeeper_options_init        `byway_source`: where rules and provider lists come from.
+ * byway_bind_options_init             Chains that follow a source.
  */
 
 
@@ -4816,6 +4855,10 @@ byway_status byway_dial_failure_route(struct byway_dial *self,
 /**
  * The waterfall: which attempt started when, which one won, why the others ended. `format` is `BYWAY_EXPLAIN_*`. Shows
  * no credentials.
+ *
+ * As text: the outcome and how many milliseconds everything took, then a line for each attempt: its number, hop, kind of
+ * proxy (`direct` for none), a bar, when it started, how and when it ended, and why. All bars share one axis of time, from
+ * the first step to the last end: `-` TCP is being connected, `=` the proxy is spoken to, `|` the end.
  *
  * Ownership: the caller owns the text.
  * Errors: `BYWAY_E_ENUM`, `BYWAY_E_BUSY`.

@@ -1,5 +1,5 @@
-/* What byway.hpp costs over byway.h: the same work by both, in one run, batches taking turns; thread CPU time, the median
- * of the differences. One line `bar NAME VALUE LIMIT ok|short` each, in nanoseconds over the calls in C. */
+/* What byway.hpp costs over byway.h: the same work by both, in one run, batches taking turns; thread CPU time, the
+ * median of the differences. One line `bar NAME VALUE LIMIT ok|short` each, in nanoseconds over the calls in C. */
 #include "byway.hpp"
 
 #include <algorithm>

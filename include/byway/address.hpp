@@ -98,7 +98,7 @@ inline result<int> coalesces(route_ref live, const address &wanted, span<const r
     });
 }
 
-}  // namespace byway
+} // namespace byway
 
 template <> struct std::hash<byway::address> {
     std::size_t operator()(const byway::address &of) const noexcept { return static_cast<std::size_t>(of.hash()); }

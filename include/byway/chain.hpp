@@ -87,7 +87,7 @@ public:
         return name ? std::move(*name) : std::string();
     }
 };
-}  // namespace detail
+} // namespace detail
 
 /** A session's result: shows it until the session's next call. */
 class choice_ref : public detail::choice_getters<detail::borrowed<const byway_choice>> {
@@ -122,9 +122,8 @@ public:
     /** Gives the chain another provider list; returns the number of a world that has it. */
     result<std::uint64_t> set_invokers(const byway::invokers &list)
     {
-        return detail::value<std::uint64_t>([&](auto generation, auto err) {
-            return byway_chain_set_invokers(get(), list.get(), generation, err);
-        });
+        return detail::value<std::uint64_t>(
+            [&](auto generation, auto err) { return byway_chain_set_invokers(get(), list.get(), generation, err); });
     }
     /** The provider list calls route over now. */
     result<byway::invokers> invokers() const
@@ -135,11 +134,11 @@ public:
     {
         return detail::call([&](auto err) { return byway_chain_add_router(get(), own.get(), err); });
     }
-    /** Replaces the static rules by those in these URLs (`condition://`, `script://`, `file://`); none takes all away. */
+    /** Replaces the static rules by those in these URLs (`condition://`, `script://`, `file://`); none takes all away.
+     */
     result<void> set_rule_urls(const texts &urls)
     {
-        return detail::call(
-            [&](auto err) { return byway_chain_set_rule_urls(get(), urls.data(), urls.size(), err); });
+        return detail::call([&](auto err) { return byway_chain_set_rule_urls(get(), urls.data(), urls.size(), err); });
     }
 
     result<choice> route(const invocation &call) const
@@ -150,7 +149,8 @@ public:
     result<routed> route_tags(const invocation &call, span<std::uint64_t> tags) const
     {
         return detail::value<routed>([&](auto out, auto err) {
-            return byway_chain_route_tags(get(), call.get(), tags.data(), tags.size(), &out->total, &out->generation, err);
+            return byway_chain_route_tags(get(), call.get(), tags.data(), tags.size(), &out->total, &out->generation,
+                                          err);
         });
     }
     /** Routes many calls over one world: `totals[i]` gets how many may serve call `i`, `tags[i * cap]` on its tags.
@@ -162,8 +162,8 @@ public:
             return error(BYWAY_E_ARGUMENT, "tags", "too little room for these calls");
         const auto all = pointers(calls);
         return detail::value<std::uint64_t>([&](auto generation, auto err) {
-            return byway_chain_route_many(get(), all.data(), all.size(), cap ? tags.data() : nullptr, cap, totals.data(),
-                                          generation, err);
+            return byway_chain_route_many(get(), all.data(), all.size(), cap ? tags.data() : nullptr, cap,
+                                          totals.data(), generation, err);
         });
     }
     /** Routes and picks one provider. */
@@ -199,9 +199,8 @@ public:
     /** A number for `invocation::method_id`. */
     result<std::uint32_t> intern_method(std::string_view name) const
     {
-        return detail::value<std::uint32_t>([&](auto id, auto err) {
-            return byway_chain_intern_method(get(), name.data(), name.size(), id, err);
-        });
+        return detail::value<std::uint32_t>(
+            [&](auto id, auto err) { return byway_chain_intern_method(get(), name.data(), name.size(), id, err); });
     }
     /** Routes a call and says why; `BYWAY_FORMAT_*`. */
     result<std::string> explain(const invocation &call, int format = BYWAY_FORMAT_TEXT) const
@@ -295,6 +294,6 @@ public:
     }
 };
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_CHAIN_HPP */

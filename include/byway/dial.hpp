@@ -66,8 +66,8 @@ struct dial_hooks {
         proxy_auth;
 };
 
-/** One operation: races routes, speaks to proxies, hands over one connected socket. Driven by `run`, or by an event loop
- * with `fd` and `step`. */
+/** One operation: races routes, speaks to proxies, hands over one connected socket. Driven by `run`, or by an event
+ * loop with `fd` and `step`. */
 class dial : public detail::unique<byway_dial, byway_dial_free> {
 public:
     using unique::unique;
@@ -77,9 +77,8 @@ public:
                              dial_hooks hooks = {})
     {
         const callbacks set(std::move(hooks));
-        return detail::make<dial>([&](auto out, auto err) {
-            return byway_dial_new(owner.get(), over.get(), &options, set.get(), out, err);
-        });
+        return detail::make<dial>(
+            [&](auto out, auto err) { return byway_dial_new(owner.get(), over.get(), &options, set.get(), out, err); });
     }
     /** Over the routes of one Selection that are still before its cursor. */
     static result<dial> make(const engine &owner, selection &over, const byway_dial_options &options = dial_options(),
@@ -96,15 +95,15 @@ public:
     {
         const callbacks set(std::move(hooks));
         return detail::make<dial>([&](auto out, auto err) {
-            return byway_dial_new_routes(owner.get(), detail::raw(routes), routes.size(), &options, set.get(), out, err);
+            return byway_dial_new_routes(owner.get(), detail::raw(routes), routes.size(), &options, set.get(), out,
+                                         err);
         });
     }
 
     /** Waits for a socket. Without a wait it may have none yet: then `fd` is -1. */
     result<connected> run(timeout wait = {})
     {
-        return fill(
-            [&](auto out, auto err) { return byway_dial_run(get(), detail::milliseconds(wait), out, err); });
+        return fill([&](auto out, auto err) { return byway_dial_run(get(), detail::milliseconds(wait), out, err); });
     }
     /** Readable when a step is due or a socket can be taken; the dial's own. */
     result<int> fd() const
@@ -161,11 +160,11 @@ public:
     {
         return detail::call([&](auto err) { return byway_dial_confirm(get(), attempt, err); });
     }
-    /** The host could not use this attempt's socket (`BYWAY_RESUME_*`): go on, first with `follow_up` if there is one. */
+    /** The host could not use this attempt's socket (`BYWAY_RESUME_*`): go on, first with `follow_up` if there is one.
+     */
     result<void> resume(std::uint32_t attempt, int reason, route_ref follow_up = {})
     {
-        return detail::call(
-            [&](auto err) { return byway_dial_resume(get(), attempt, reason, follow_up.get(), err); });
+        return detail::call([&](auto err) { return byway_dial_resume(get(), attempt, reason, follow_up.get(), err); });
     }
     /** Cancels for good. Any thread, also a signal handler. */
     void cancel() noexcept { byway_dial_cancel(get()); }
@@ -226,7 +225,8 @@ private:
             if (kept->configure)
                 set_.configure = [](void *user, std::int32_t fd, const byway_route *over,
                                     const byway_call *) noexcept -> byway_status {
-                    return detail::guarded([&] { return static_cast<dial_hooks *>(user)->configure(fd, route_ref(over)); });
+                    return detail::guarded(
+                        [&] { return static_cast<dial_hooks *>(user)->configure(fd, route_ref(over)); });
                 };
             if (kept->close_socket)
                 set_.close_socket = [](void *user, std::int32_t fd, const byway_call *) noexcept -> byway_status {
@@ -253,6 +253,6 @@ private:
     };
 };
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_DIAL_HPP */

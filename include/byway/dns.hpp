@@ -40,8 +40,7 @@ public:
     /** Addresses as text, separated by white space or commas. */
     result<void> add(std::string_view ips)
     {
-        return detail::call(
-            [&](auto err) { return byway_dns_request_add_text(get(), ips.data(), ips.size(), err); });
+        return detail::call([&](auto err) { return byway_dns_request_add_text(get(), ips.data(), ips.size(), err); });
     }
     result<void> add(const char *ips) { return add(std::string_view(ips)); }
     result<void> add_service(const service_record &record)
@@ -81,15 +80,15 @@ byway_status answer(F &answerer, Request &request, std::string_view about, const
     else
         return static_cast<byway_status>(answerer(request, about));
 }
-}  // namespace detail
+} // namespace detail
 
 /** Who resolves names. */
 class dns : public detail::shared<byway_dns, byway_dns_retain, byway_dns_release> {
 public:
     using shared::shared;
 
-    /** `lookup(dns_request &, std::string_view host[, const call &])` returns BYWAY_OK when answered, BYWAY_PENDING when
-     * a copy of the request will be, BYWAY_PASS for the system's resolver, or an error. */
+    /** `lookup(dns_request &, std::string_view host[, const call &])` returns BYWAY_OK when answered, BYWAY_PENDING
+     * when a copy of the request will be, BYWAY_PASS for the system's resolver, or an error. */
     template <class F> static result<dns> make(const engine &owner, F lookup, canceled on_cancel = {})
     {
         struct both {
@@ -103,10 +102,13 @@ public:
                         const byway_call *raw) noexcept -> byway_status {
             dns_request asked(byway_dns_request_retain(request));
             return detail::guarded(
-                [&] { return detail::answer(static_cast<both *>(user)->lookup, asked, {host, len}, raw); },
+                [&] {
+                    return detail::answer(static_cast<both *>(user)->lookup, asked, {host, len}, raw);
+                },
                 [&](const char *what) {
                     // The request has the words then, and is over.
-                    return byway_dns_request_fail(request, BYWAY_E_HOST, 0, what, BYWAY_NUL) == BYWAY_OK ? BYWAY_OK : BYWAY_E_HOST;
+                    return byway_dns_request_fail(request, BYWAY_E_HOST, 0, what, BYWAY_NUL) == BYWAY_OK ? BYWAY_OK
+                                                                                                         : BYWAY_E_HOST;
                 });
         };
         set.on_cancel = [](void *user, std::uint64_t id) noexcept {
@@ -128,6 +130,6 @@ public:
     }
 };
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_DNS_HPP */

@@ -44,9 +44,8 @@ public:
     /** An attempt over this route failed: `BYWAY_FAILURE_*`, the system's number, `BYWAY_PHASE_*`. */
     result<void> connect_failed(route_ref which, int failure, int os_errno = 0, int phase = BYWAY_PHASE_TCP)
     {
-        return detail::call([&](auto err) {
-            return byway_engine_connect_failed(get(), which.get(), failure, phase, os_errno, err);
-        });
+        return detail::call(
+            [&](auto err) { return byway_engine_connect_failed(get(), which.get(), failure, phase, os_errno, err); });
     }
     /** Whether this route goes behind the others, because it failed before. */
     bool should_postpone(route_ref which) const noexcept
@@ -102,9 +101,8 @@ public:
     /** Adds what an export holds; returns the number of entries in the text. */
     result<std::size_t> import_database(std::string_view json)
     {
-        return detail::value<std::size_t>([&](auto n, auto err) {
-            return byway_engine_database_import(get(), json.data(), json.size(), n, err);
-        });
+        return detail::value<std::size_t>(
+            [&](auto n, auto err) { return byway_engine_database_import(get(), json.data(), json.size(), n, err); });
     }
     result<engine_statistics> statistics() const
     {
@@ -133,9 +131,7 @@ public:
         set.user_data = new F(std::move(on_event));
         set.destroy = detail::destroy<F>;
         set.mask = mask;
-        set.on_event = [](void *user, const byway_event *what) noexcept {
-            (*static_cast<F *>(user))(event(*what));
-        };
+        set.on_event = [](void *user, const byway_event *what) noexcept { (*static_cast<F *>(user))(event(*what)); };
         return detail::make<listener>(
             [&](auto out, auto err) { return byway_engine_add_listener(get(), &set, out, err); });
     }
@@ -162,6 +158,6 @@ private:
     const byway_call *raw_;
 };
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_ENGINE_HPP */

@@ -45,7 +45,7 @@ struct thrown {
     }
 };
 
-}  // namespace detail
+} // namespace detail
 
 /** Why a call failed: everything `byway_error` knows, as values. Cheap to copy; immutable. */
 class error {
@@ -179,15 +179,14 @@ namespace detail {
     std::abort();
 #endif
 }
-}  // namespace detail
+} // namespace detail
 
 /** A value, or why there is none. */
 template <class T> class [[nodiscard]] result {
 public:
     using value_type = T;
 
-    result(T value) noexcept(std::is_nothrow_move_constructible_v<T>)
-        : state_(std::in_place_index<0>, std::move(value))
+    result(T value) noexcept(std::is_nothrow_move_constructible_v<T>) : state_(std::in_place_index<0>, std::move(value))
     {
     }
     result(byway::error why) noexcept : state_(std::in_place_index<1>, std::move(why)) {}
@@ -255,6 +254,6 @@ private:
     byway::error why_;
 };
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_ERROR_HPP */

@@ -38,8 +38,7 @@ inline result<std::string> failure_text(int failure)
 /** What a failed exchange means for its connection and route, as `BYWAY_TELL_*` bits. Tells nobody. */
 inline result<std::uint32_t> track(const failed_exchange &exchange)
 {
-    return detail::value<std::uint32_t>(
-        [&](auto out, auto err) { return byway_failure_track(&exchange, out, err); });
+    return detail::value<std::uint32_t>([&](auto out, auto err) { return byway_failure_track(&exchange, out, err); });
 }
 /** Who `engine::connect_failed` would tell, as `BYWAY_TELL_*` bits. Tells nobody. */
 inline result<std::uint32_t> report(const failed_attempt &attempt)
@@ -50,6 +49,6 @@ inline result<std::uint32_t> report(const failed_attempt &attempt)
     });
 }
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_FAILURE_HPP */

@@ -197,6 +197,6 @@ template <class Body> byway_status guarded(Body &&body) noexcept
 
 template <class F> void destroy(void *user_data) noexcept { delete static_cast<F *>(user_data); }
 
-}  // namespace byway::detail
+} // namespace byway::detail
 
 #endif /* BYWAY_HANDLE_HPP */

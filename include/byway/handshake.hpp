@@ -32,10 +32,9 @@ public:
     {
         const std::string_view user = to.user.value_or(""), password = to.password.value_or("");
         return detail::make<handshake>([&](auto out, auto err) {
-            return byway_handshake_new_target(to.kind, to.host.data(), to.host.size(), to.port,
-                                              to.user ? present(user) : nullptr, user.size(),
-                                              to.password ? present(password) : nullptr, password.size(), &options, out,
-                                              err);
+            return byway_handshake_new_target(
+                to.kind, to.host.data(), to.host.size(), to.port, to.user ? present(user) : nullptr, user.size(),
+                to.password ? present(password) : nullptr, password.size(), &options, out, err);
         });
     }
     /** `BYWAY_HANDSHAKE_*`. */
@@ -52,9 +51,8 @@ public:
     /** Takes bytes that arrived; returns how many belong to the dialogue. */
     result<std::size_t> feed(std::string_view bytes)
     {
-        return detail::value<std::size_t>([&](auto used, auto err) {
-            return byway_handshake_feed(get(), bytes.data(), bytes.size(), used, err);
-        });
+        return detail::value<std::size_t>(
+            [&](auto used, auto err) { return byway_handshake_feed(get(), bytes.data(), bytes.size(), used, err); });
     }
     /** The proxy closed. */
     result<void> eof()
@@ -73,9 +71,8 @@ public:
     result<void> answer(std::optional<std::string_view> value)
     {
         const std::string_view text = value.value_or("");
-        return detail::call([&](auto err) {
-            return byway_handshake_answer(get(), value ? present(text) : nullptr, text.size(), err);
-        });
+        return detail::call(
+            [&](auto err) { return byway_handshake_answer(get(), value ? present(text) : nullptr, text.size(), err); });
     }
     /** A new connection to the same hop stands. */
     result<void> reconnected()
@@ -87,6 +84,6 @@ private:
     static const char *present(std::string_view text) noexcept { return text.data() ? text.data() : ""; }
 };
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_HANDSHAKE_HPP */

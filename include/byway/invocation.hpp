@@ -74,6 +74,6 @@ private:
     }
 };
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_INVOCATION_HPP */

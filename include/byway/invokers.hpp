@@ -34,7 +34,7 @@ private:
     byway_invokers_callbacks set_ = BYWAY_INVOKERS_CALLBACKS_INIT;
     bool any_ = false;
 };
-}  // namespace detail
+} // namespace detail
 
 /** An immutable provider list in the host's order; every row carries the host's tag. */
 class invokers : public detail::shared<byway_invokers, byway_invokers_retain, byway_invokers_release> {
@@ -42,8 +42,8 @@ public:
     using shared::shared;
 
     /** From provider URLs. Without tags a tag is its URL's index. `flags`: `BYWAY_INVOKERS_*`. */
-    static result<invokers> make(const engine &owner, const texts &urls,
-                                 span<const std::uint64_t> tags = {}, std::uint32_t flags = 0, tags_gone gone = {})
+    static result<invokers> make(const engine &owner, const texts &urls, span<const std::uint64_t> tags = {},
+                                 std::uint32_t flags = 0, tags_gone gone = {})
     {
         const detail::tag_callbacks set(std::move(gone));
         if (!tags.empty() && tags.size() != urls.size()) {
@@ -52,8 +52,8 @@ public:
             return error(BYWAY_E_ARGUMENT, "tags", "as many tags as URLs are needed, or none");
         }
         return detail::make<invokers>([&](auto out, auto err) {
-            return byway_invokers_new(owner.get(), urls.data(), tags.empty() ? nullptr : tags.data(), urls.size(), flags,
-                                      set.get(), out, err);
+            return byway_invokers_new(owner.get(), urls.data(), tags.empty() ? nullptr : tags.data(), urls.size(),
+                                      flags, set.get(), out, err);
         });
     }
     std::size_t size() const noexcept { return byway_invokers_len(get()); }
@@ -138,6 +138,6 @@ private:
     }
 };
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_INVOKERS_HPP */

@@ -72,15 +72,14 @@ inline span<const ip> wrap(const byway_ip *ips, std::size_t n) noexcept
 {
     return {reinterpret_cast<const ip *>(ips), n};
 }
-}  // namespace detail
+} // namespace detail
 
 /** Puts addresses in the order in which they are to be tried, in place: families alternate, `first_family_count` of
  * the first one (`BYWAY_FIRST_FAMILY_*`) first. */
 inline result<void> order(span<ip> ips, int first_family = BYWAY_FIRST_FAMILY_V6, std::uint32_t first_family_count = 1)
 {
-    return detail::call([&](auto err) {
-        return byway_ip_order(detail::raw(ips), ips.size(), first_family, first_family_count, err);
-    });
+    return detail::call(
+        [&](auto err) { return byway_ip_order(detail::raw(ips), ips.size(), first_family, first_family_count, err); });
 }
 
 /** The canonical form of a host name or IP literal, without brackets and zone. */
@@ -119,6 +118,6 @@ public:
     }
 };
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_IP_HPP */

@@ -57,6 +57,6 @@ public:
     void remove() noexcept { byway_listener_remove(get()); }
 };
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_LISTENER_HPP */

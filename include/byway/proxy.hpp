@@ -34,7 +34,7 @@ public:
         return shown ? std::move(*shown) : std::string();
     }
 };
-}  // namespace detail
+} // namespace detail
 
 /** A proxy somebody else owns: valid until what lent it goes. */
 class proxy_ref : public detail::proxy_getters<detail::borrowed<const byway_proxy>> {
@@ -43,8 +43,7 @@ public:
 };
 
 /** A proxy: kind, place, credentials. An empty one is DIRECT. */
-class proxy
-    : public detail::proxy_getters<detail::shared<byway_proxy, byway_proxy_retain, byway_proxy_release>> {
+class proxy : public detail::proxy_getters<detail::shared<byway_proxy, byway_proxy_retain, byway_proxy_release>> {
 public:
     using proxy_getters::proxy_getters;
 
@@ -66,8 +65,8 @@ public:
         const byway_str who = user ? str(*user) : byway_str{nullptr, 0};
         const byway_str how = password ? str(*password) : byway_str{nullptr, 0};
         return detail::make<proxy>([&](auto out, auto err) {
-            return byway_proxy_with_credentials(get(), present(who, user), who.len, present(how, password), how.len, out,
-                                                err);
+            return byway_proxy_with_credentials(get(), present(who, user), who.len, present(how, password), how.len,
+                                                out, err);
         });
     }
     operator proxy_ref() const noexcept { return proxy_ref(get()); }
@@ -87,11 +86,8 @@ private:
 };
 
 /** One more reference to a lent proxy. */
-inline proxy keep(proxy_ref lent) noexcept
-{
-    return proxy(byway_proxy_retain(const_cast<byway_proxy *>(lent.get())));
-}
+inline proxy keep(proxy_ref lent) noexcept { return proxy(byway_proxy_retain(const_cast<byway_proxy *>(lent.get()))); }
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_PROXY_HPP */

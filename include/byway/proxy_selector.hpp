@@ -18,15 +18,11 @@ public:
     /** Nobody waits for the answer any more. */
     bool canceled() const noexcept { return byway_proxy_request_is_canceled(get()) == 1; }
     /** Adds a proxy made before; an empty one is an error, DIRECT is said by `add_direct`. */
-    result<void> add(proxy_ref which)
-    {
-        return detail::settle(byway_proxy_request_add_proxy(get(), which.get()));
-    }
+    result<void> add(proxy_ref which) { return detail::settle(byway_proxy_request_add_proxy(get(), which.get())); }
     result<void> add(int kind, std::string_view host, int port)
     {
-        return detail::call([&](auto err) {
-            return byway_proxy_request_add(get(), kind, host.data(), host.size(), port, err);
-        });
+        return detail::call(
+            [&](auto err) { return byway_proxy_request_add(get(), kind, host.data(), host.size(), port, err); });
     }
     result<void> add_direct() { return detail::settle(byway_proxy_request_add_direct(get())); }
     /** The list is complete. The first end wins. */
@@ -77,7 +73,7 @@ struct settings {
     }
     std::vector<byway_str> names, values;
 };
-}  // namespace detail
+} // namespace detail
 
 /** Where the system's proxy settings are found; the fields are `byway_system_options`', texts by `str`. */
 struct system_options : byway_system_options {
@@ -112,7 +108,8 @@ public:
     /** `select(proxy_request &, std::string_view uri[, const call &])` returns a status as `dns::make`'s `lookup`;
      * BYWAY_PASS is the engine's default proxy selector, else DIRECT. */
     template <class F>
-    static result<proxy_selector> make(const engine &owner, F select, failed connect_failed = {}, canceled on_cancel = {})
+    static result<proxy_selector> make(const engine &owner, F select, failed connect_failed = {},
+                                       canceled on_cancel = {})
     {
         struct all {
             F select;
@@ -126,10 +123,14 @@ public:
                         const byway_call *raw) noexcept -> byway_status {
             proxy_request asked(byway_proxy_request_retain(request));
             return detail::guarded(
-                [&] { return detail::answer(static_cast<all *>(user)->select, asked, {uri, len}, raw); },
+                [&] {
+                    return detail::answer(static_cast<all *>(user)->select, asked, {uri, len}, raw);
+                },
                 [&](const char *what) {
                     // The request has the words then, and is over.
-                    return byway_proxy_request_fail(request, BYWAY_E_HOST, 0, what, BYWAY_NUL) == BYWAY_OK ? BYWAY_OK : BYWAY_E_HOST;
+                    return byway_proxy_request_fail(request, BYWAY_E_HOST, 0, what, BYWAY_NUL) == BYWAY_OK
+                             ? BYWAY_OK
+                             : BYWAY_E_HOST;
                 });
         };
         set.connect_failed = [](void *user, const char *uri, std::size_t len, const byway_route *which,
@@ -165,8 +166,8 @@ public:
     static result<proxy_selector> environment(const engine &owner, std::string_view dialect = "byway")
     {
         return detail::make<proxy_selector>([&](auto out, auto err) {
-            return byway_proxy_selector_new_environment(owner.get(), nullptr, nullptr, 0, dialect.data(), dialect.size(),
-                                                        out, err);
+            return byway_proxy_selector_new_environment(owner.get(), nullptr, nullptr, 0, dialect.data(),
+                                                        dialect.size(), out, err);
         });
     }
     /** The same from variables that are given. */
@@ -199,42 +200,40 @@ public:
     /** A script: its text, a file that is read here, or what `fetch` brings when the first question comes. */
     static result<proxy_selector> pac(const engine &owner, const byway_pac_options &options)
     {
-        return detail::make<proxy_selector>([&](auto out, auto err) {
-            return byway_proxy_selector_new_pac(owner.get(), &options, nullptr, out, err);
-        });
+        return detail::make<proxy_selector>(
+            [&](auto out, auto err) { return byway_proxy_selector_new_pac(owner.get(), &options, nullptr, out, err); });
     }
-    /** `fetch(proxy_selector &self, std::string_view url[, const call &])`, the URL being empty when the script is to be
-     * discovered: BYWAY_OK after `self.set_script`, BYWAY_PENDING when a copy of `self` will be told later, or an error. */
+    /** `fetch(proxy_selector &self, std::string_view url[, const call &])`, the URL being empty when the script is to
+     * be discovered: BYWAY_OK after `self.set_script`, BYWAY_PENDING when a copy of `self` will be told later, or an
+     * error. */
     template <class F> static result<proxy_selector> pac(const engine &owner, const byway_pac_options &options, F fetch)
     {
         const byway_pac_callbacks set = fetcher(std::move(fetch));
-        return detail::make<proxy_selector>([&](auto out, auto err) {
-            return byway_proxy_selector_new_pac(owner.get(), &options, &set, out, err);
-        });
+        return detail::make<proxy_selector>(
+            [&](auto out, auto err) { return byway_proxy_selector_new_pac(owner.get(), &options, &set, out, err); });
     }
-    /** The system's settings: the environment, GNOME, KDE, `/etc/sysconfig/proxy`; read here, and again by `refresh`. */
+    /** The system's settings: the environment, GNOME, KDE, `/etc/sysconfig/proxy`; read here, and again by `refresh`.
+     */
     static result<proxy_selector> system(const engine &owner, const system_options &options = system_options())
     {
         const byway_system_options raw = options.raw();
-        return detail::make<proxy_selector>([&](auto out, auto err) {
-            return byway_proxy_selector_new_system(owner.get(), &raw, nullptr, out, err);
-        });
+        return detail::make<proxy_selector>(
+            [&](auto out, auto err) { return byway_proxy_selector_new_system(owner.get(), &raw, nullptr, out, err); });
     }
     /** The same with a `fetch` as `pac`'s for scripts the settings name. */
     template <class F> static result<proxy_selector> system(const engine &owner, const system_options &options, F fetch)
     {
         const byway_system_options raw = options.raw();
         const byway_pac_callbacks set = fetcher(std::move(fetch));
-        return detail::make<proxy_selector>([&](auto out, auto err) {
-            return byway_proxy_selector_new_system(owner.get(), &raw, &set, out, err);
-        });
+        return detail::make<proxy_selector>(
+            [&](auto out, auto err) { return byway_proxy_selector_new_system(owner.get(), &raw, &set, out, err); });
     }
     /** The values of `ProxyServer` and `ProxyOverride` of Windows. */
     static result<proxy_selector> windows(const engine &owner, std::string_view server, std::string_view bypass = {})
     {
         return detail::make<proxy_selector>([&](auto out, auto err) {
-            return byway_proxy_selector_new_windows(owner.get(), server.data(), server.size(), bypass.data(), bypass.size(),
-                                                    out, err);
+            return byway_proxy_selector_new_windows(owner.get(), server.data(), server.size(), bypass.data(),
+                                                    bypass.size(), out, err);
         });
     }
     /** DIRECT for the hosts of a list, for all others what `inner` says. */
@@ -252,8 +251,8 @@ public:
     {
         const inner_ones all(schemes);
         return detail::make<proxy_selector>([&](auto out, auto err) {
-            return byway_proxy_selector_new_per_scheme(owner.get(), all.names.data(), all.selectors.data(), schemes.size(),
-                                                       otherwise.get(), out, err);
+            return byway_proxy_selector_new_per_scheme(owner.get(), all.names.data(), all.selectors.data(),
+                                                       schemes.size(), otherwise.get(), out, err);
         });
     }
     /** By the first pattern (`*.corp;10.0.0.0/8`) that covers the target; an empty selector is DIRECT, but without
@@ -278,13 +277,15 @@ public:
     result<void> set_script(std::string_view source, std::string_view charset = {})
     {
         return detail::call([&](auto err) {
-            return byway_proxy_selector_set_script(get(), source.data(), source.size(), charset.data(), charset.size(), err);
+            return byway_proxy_selector_set_script(get(), source.data(), source.size(), charset.data(), charset.size(),
+                                                   err);
         });
     }
     /** The script could not be fetched. Any thread. */
     result<void> script_failed(std::string_view message, byway_status code = BYWAY_E_HOST, std::int64_t host_code = 0)
     {
-        return detail::settle(byway_proxy_selector_script_failed(get(), code, host_code, message.data(), message.size()));
+        return detail::settle(
+            byway_proxy_selector_script_failed(get(), code, host_code, message.data(), message.size()));
     }
     /** URL of the script behind it; empty when it is to be discovered, none when there is no script. */
     std::optional<std::string> script_url() const
@@ -328,11 +329,13 @@ private:
                        const byway_call *raw) noexcept -> byway_status {
             proxy_selector self(byway_proxy_selector_retain(asking));
             return detail::guarded(
-                [&] { return detail::answer(*static_cast<F *>(user), self, {url, len}, raw); },
+                [&] {
+                    return detail::answer(*static_cast<F *>(user), self, {url, len}, raw);
+                },
                 [&](const char *what) {
                     return byway_proxy_selector_script_failed(asking, BYWAY_E_HOST, 0, what, BYWAY_NUL) == BYWAY_OK
-                               ? BYWAY_OK
-                               : BYWAY_E_HOST;
+                             ? BYWAY_OK
+                             : BYWAY_E_HOST;
                 });
         };
         return set;
@@ -352,9 +355,9 @@ inline result<std::vector<proxy>> engine::proxies_for(const proxy_selector &choo
         byway_text *text = nullptr;
         std::size_t total = 0;
         auto done = detail::call([&](auto err) {
-            return byway_engine_proxies_for_url(get(), chooser.get(), url.data(), url.size(), names ? names->get() : nullptr,
-                                                detail::milliseconds(wait), raw.data(), raw.size(), &total,
-                                                explanation ? &text : nullptr, err);
+            return byway_engine_proxies_for_url(get(), chooser.get(), url.data(), url.size(),
+                                                names ? names->get() : nullptr, detail::milliseconds(wait), raw.data(),
+                                                raw.size(), &total, explanation ? &text : nullptr, err);
         });
         if (explanation)
             *explanation = detail::take(text);
@@ -369,6 +372,6 @@ inline result<std::vector<proxy>> engine::proxies_for(const proxy_selector &choo
     }
 }
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_PROXY_SELECTOR_HPP */

@@ -78,6 +78,6 @@ public:
     std::uint64_t lost() const noexcept { return byway_queue_lost(get()); }
 };
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_QUEUE_HPP */

@@ -103,7 +103,7 @@ public:
         return detail::text([&](auto out, auto err) { return byway_route_text(this->get(), out, err); });
     }
 };
-}  // namespace detail
+} // namespace detail
 
 /** A route somebody else owns: valid until what lent it goes; `keep` makes one's own. */
 class route_ref : public detail::route_getters<detail::borrowed<const byway_route>> {
@@ -143,9 +143,9 @@ inline const byway_route *const *raw(span<const route_ref> routes) noexcept
 {
     return reinterpret_cast<const byway_route *const *>(routes.data());
 }
-}  // namespace detail
+} // namespace detail
 
-}  // namespace byway
+} // namespace byway
 
 template <> struct std::hash<byway::route> {
     std::size_t operator()(const byway::route &of) const noexcept { return static_cast<std::size_t>(of.hash()); }

@@ -102,6 +102,6 @@ public:
     }
 };
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_RULE_HPP */

@@ -97,9 +97,8 @@ public:
     /** The next Selection; an empty owner when nothing is left. */
     result<selection> next(timeout wait = {})
     {
-        return detail::make<selection>([&](auto out, auto err) {
-            return byway_selector_next(get(), detail::milliseconds(wait), out, err);
-        });
+        return detail::make<selection>(
+            [&](auto out, auto err) { return byway_selector_next(get(), detail::milliseconds(wait), out, err); });
     }
     /** As `next` without waiting; `pending` says that a record will come to the queue. */
     result<selection> poll(bool &pending)
@@ -124,6 +123,6 @@ public:
     std::uint64_t id() const noexcept { return byway_selector_id(get()); }
 };
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_SELECTOR_HPP */

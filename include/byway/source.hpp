@@ -79,9 +79,8 @@ public:
     /** Sets one key of a memory source; when it returns, bound chains route by it. */
     result<void> put(std::string_view key, std::string_view text)
     {
-        return detail::call([&](auto err) {
-            return byway_source_put(get(), key.data(), key.size(), text.data(), text.size(), err);
-        });
+        return detail::call(
+            [&](auto err) { return byway_source_put(get(), key.data(), key.size(), text.data(), text.size(), err); });
     }
     result<void> remove(std::string_view key)
     {
@@ -118,8 +117,7 @@ public:
     }
 };
 
-template <class F>
-result<void> chain::bind(const source &from, const bind_options &options, F on_event, timeout wait)
+template <class F> result<void> chain::bind(const source &from, const bind_options &options, F on_event, timeout wait)
 {
     byway_source_callbacks set = BYWAY_SOURCE_CALLBACKS_INIT;
     set.user_data = new F(std::move(on_event));
@@ -146,6 +144,6 @@ inline result<void> chain::unbind()
     return detail::call([&](auto err) { return byway_chain_bind_source(get(), nullptr, nullptr, nullptr, 0, err); });
 }
 
-}  // namespace byway
+} // namespace byway
 
 #endif /* BYWAY_SOURCE_HPP */

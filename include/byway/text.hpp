@@ -40,7 +40,8 @@ public:
     constexpr span(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
     template <std::size_t N> constexpr span(T (&array)[N]) noexcept : data_(array), size_(N) {}
     template <class Row, class = std::enable_if_t<std::is_convertible_v<decltype(std::declval<Row &>().data()), T *>>>
-    constexpr span(Row &&row) noexcept : data_(row.data()), size_(row.size())
+    constexpr span(Row &&row) noexcept : data_(row.data()),
+                                         size_(row.size())
     {
     }
     /** Braces live until the end of the statement: enough for a call, not for keeping. */
@@ -149,7 +150,7 @@ template <class T, class Ask> byway_status fill(std::vector<T> &out, Ask &&ask)
     return status;
 }
 
-}  // namespace detail
-}  // namespace byway
+} // namespace detail
+} // namespace byway
 
 #endif /* BYWAY_TEXT_HPP */

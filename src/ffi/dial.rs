@@ -676,6 +676,10 @@ pub unsafe extern "C" fn byway_dial_failure_route(
 /// The waterfall: which attempt started when, which one won, why the others ended. `format` is `BYWAY_EXPLAIN_*`. Shows
 /// no credentials.
 ///
+/// As text: the outcome and how many milliseconds everything took, then a line for each attempt: its number, hop, kind of
+/// proxy (`direct` for none), a bar, when it started, how and when it ended, and why. All bars share one axis of time, from
+/// the first step to the last end: `-` TCP is being connected, `=` the proxy is spoken to, `|` the end.
+///
 /// Ownership: the caller owns the text.
 /// Errors: `BYWAY_E_ENUM`, `BYWAY_E_BUSY`.
 #[unsafe(no_mangle)]

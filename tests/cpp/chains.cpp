@@ -14,9 +14,11 @@ using tags = std::vector<std::uint64_t>;
 
 byway::invokers two(const byway::engine &engine, std::uint32_t flags = 0)
 {
-    return byway::invokers::make(engine, {"tri://10.0.0.1:20880/HelloService?application=demo",
-                                          "tri://10.0.0.2:20882/HelloService?application=demo"},
-                                 {7, 9}, flags).value();
+    return byway::invokers::make(engine,
+                                 {"tri://10.0.0.1:20880/HelloService?application=demo",
+                                  "tri://10.0.0.2:20882/HelloService?application=demo"},
+                                 {7, 9}, flags)
+        .value();
 }
 
 } // namespace
@@ -30,7 +32,8 @@ void chains()
            list.url(0).value().find("20880") != std::string::npos && list.generation() != 0,
        "a list knows its rows");
     const auto world = chain.set_invokers(list).value();
-    OK(chain.generation() >= world && chain.invokers().value().generation() == list.generation(), "a chain has its list");
+    OK(chain.generation() >= world && chain.invokers().value().generation() == list.generation(),
+       "a chain has its list");
     engine.set_rule(KEY, TO_FIRST).value();
     byway::invocation hello = byway::invocation::make("hello").value();
     OK(chain.route(hello).value().tags() == tags{7}, "a rule routes");
@@ -61,9 +64,11 @@ void chains()
            chain.diff(KEY, std::nullopt, calls, BYWAY_FORMAT_JSON).value().find("\"added\":[9]") != std::string::npos,
        "what a rule's end would change");
     OK(!chain.diff("nobody.condition-router", "conditions: []", calls), "a key the chain does not want");
-    OK(chain.explain(hello).value().find("10.0.0.2") != std::string::npos && chain.explain(hello, BYWAY_FORMAT_JSON).value()[0] == '{',
+    OK(chain.explain(hello).value().find("10.0.0.2") != std::string::npos &&
+           chain.explain(hello, BYWAY_FORMAT_JSON).value()[0] == '{',
        "the explanation names who was dropped");
-    OK(chain.keys().value().find(KEY) != std::string::npos && chain.status().value().find("service") != std::string::npos,
+    OK(chain.keys().value().find(KEY) != std::string::npos &&
+           chain.status().value().find("service") != std::string::npos,
        "keys and status");
     chain.keep_recent(true).value();
     chain.route(hello).value();
@@ -78,7 +83,8 @@ void chains()
        "a call has types, arguments and attachments");
     byway::session session = byway::session::make(chain).value();
     byway::choice_ref shown = session.route(hello).value();
-    OK(shown.size() == 1 && shown.tag(0) == 7u && !shown.tag(1) && shown.generation() == chain.generation(), "a session shows its result");
+    OK(shown.size() == 1 && shown.tag(0) == 7u && !shown.tag(1) && shown.generation() == chain.generation(),
+       "a session shows its result");
     OK(session.pick(hello).value().tag == 7, "and picks");
     byway_status elsewhere = BYWAY_OK;
     bool adopted = false;
@@ -93,7 +99,8 @@ void chains()
     OK(!bad && bad.error().line() == 1, "a bad rule says where");
     OK(chain.route(byway::invocation::make("hello").value()).value().tags() == tags{7}, "and leaves the last good one");
     engine.remove_rule(KEY).value();
-    OK(chain.set_rule_urls({"condition://0.0.0.0/HelloService?force=true&rule=%20%3D%3E%20host%3D10.9.9.9"}), "static rules by URL");
+    OK(chain.set_rule_urls({"condition://0.0.0.0/HelloService?force=true&rule=%20%3D%3E%20host%3D10.9.9.9"}),
+       "static rules by URL");
     auto none = chain.route(byway::invocation::make("hello").value()).value();
     OK(none.empty() && !none.emptied_by().empty(), "who left nobody");
     chain.set_rule_urls({}).value();
@@ -101,7 +108,8 @@ void chains()
     OK(byway::service_rule_key(BYWAY_RULE_CONDITION, "HelloService").value() == KEY &&
            byway::application_rule_key(BYWAY_RULE_TAG, "demo").value() == "demo.tag-router",
        "keys of rules");
-    OK(byway::check_rule(BYWAY_RULE_CONDITION, "conditions: ['host=nowhere => ']\nno: 1\n", list).value().find("no") != std::string::npos,
+    OK(byway::check_rule(BYWAY_RULE_CONDITION, "conditions: ['host=nowhere => ']\nno: 1\n", list).value().find("no") !=
+           std::string::npos,
        "what is wrong with a rule");
 
     int gone = 0;
@@ -112,14 +120,17 @@ void chains()
         builder.add(more, {2, 3}).value();
         auto whole = builder.finish().value();
         auto update = byway::invokers_builder::update(engine, whole).value();
-        OK(update.remove(2) && update.set("tri://10.0.0.3:2/HelloService", 3) && update.remove(9).error().code() == BYWAY_E_NOT_FOUND,
+        OK(update.remove(2) && update.set("tri://10.0.0.3:2/HelloService", 3) &&
+               update.remove(9).error().code() == BYWAY_E_NOT_FOUND,
            "a list is updated");
         auto next = update.finish().value();
-        OK(next.size() == 2 && whole.size() == 3 && update.finish().error().code() == BYWAY_E_STATE, "the old one stays");
+        OK(next.size() == 2 && whole.size() == 3 && update.finish().error().code() == BYWAY_E_STATE,
+           "the old one stays");
         OK(gone == 0, "tags are in use");
     }
     OK(gone == 1, "until nothing names them");
-    OK(!byway::invokers::make(engine, {"tri://a:1/S"}, {1, 2}, 0, [&] { ++gone; }) && gone == 2, "also when nothing was made");
+    OK(!byway::invokers::make(engine, {"tri://a:1/S"}, {1, 2}, 0, [&] { ++gone; }) && gone == 2,
+       "also when nothing was made");
 }
 
 void routers()
@@ -156,7 +167,8 @@ void routers()
     OK(chain.route(call).value().tags() == tags{9}, "by what the call has");
     call.method("all").value();
     OK(chain.route(call).value().size() == 2, "or lets all through");
-    OK(chain.explain(call).value().find("canary") != std::string::npos && explained == 1, "it knows when it is only explained");
+    OK(chain.explain(call).value().find("canary") != std::string::npos && explained == 1,
+       "it knows when it is only explained");
     call.method("broken").value();
     OK(chain.route(call).error().code() == BYWAY_E_HOST, "its failure is the call's");
 #if BYWAY_HAS_EXCEPTIONS
@@ -181,18 +193,23 @@ void sources()
     byway::engine engine = byway::engine::make().value();
     byway::chain chain = byway::chain::make(engine, CONSUMER).value();
     byway::source memory = byway::source::memory(engine).value();
-    memory.put("HelloService/providers", "tri://10.0.0.1:20880/HelloService?application=demo\n"
-                                         "tri://10.0.0.2:20882/HelloService?application=demo").value();
+    memory
+        .put("HelloService/providers", "tri://10.0.0.1:20880/HelloService?application=demo\n"
+                                       "tri://10.0.0.2:20882/HelloService?application=demo")
+        .value();
     int ready = 0, refused = 0, alive = 0;
-    OK(chain.bind(memory, byway::bind_options(),
-                  [&, mark = counted(alive)](const byway::source_event &event) {
-                      ready += event.kind() == BYWAY_SOURCE_EVENT_READY;
-                      refused += event.kind() == BYWAY_SOURCE_EVENT_REFUSED && event.error() && !event.subject().empty();
-                  },
-                  30s).status() == BYWAY_OK,
+    OK(chain.bind(
+                memory, byway::bind_options(),
+                [&, mark = counted(alive)](const byway::source_event &event) {
+                    ready += event.kind() == BYWAY_SOURCE_EVENT_READY;
+                    refused += event.kind() == BYWAY_SOURCE_EVENT_REFUSED && event.error() && !event.subject().empty();
+                },
+                30s)
+               .status() == BYWAY_OK,
        "a chain follows a source");
     OK(chain.route(byway::invocation::make("hello").value()).value().size() == 2, "its providers");
-    OK(memory.apply({{KEY, TO_FIRST}}) && chain.route(byway::invocation::make("hello").value()).value().size() == 1, "its rules");
+    OK(memory.apply({{KEY, TO_FIRST}}) && chain.route(byway::invocation::make("hello").value()).value().size() == 1,
+       "its rules");
     OK(memory.get_text(KEY).value() == TO_FIRST, "what it holds");
     memory.put(KEY, "conditions: [").value();
     std::vector<byway::completion> records;
@@ -202,14 +219,16 @@ void sources()
     OK(ready == 1 && refused == 1, "events come through the queue");
     auto state = memory.status().value();
     OK(state.connected == 1 && state.generation > 0 && !state.last_error, "how it stands");
-    OK(memory.remove(KEY) && memory.apply({{"a//b", std::nullopt}}).error().code() == BYWAY_E_ARGUMENT, "keys go, nonsense is refused");
+    OK(memory.remove(KEY) && memory.apply({{"a//b", std::nullopt}}).error().code() == BYWAY_E_ARGUMENT,
+       "keys go, nonsense is refused");
     OK(chain.bind_status().value().front() == '{', "the binding's status");
     chain.unbind().value();
     OK(chain.route(byway::invocation::make("hello").value()).value().empty(), "unbound, it has nobody");
 
     OK(byway::source::file(engine, "/nonexistent/byway").and_then([&](byway::source files) {
-           return chain.bind(files, byway::timeout(0ms)).has_value() ? byway::result<int>(1) : byway::result<int>(byway::error(BYWAY_E_SOURCE));
-       }),
+        return chain.bind(files, byway::timeout(0ms)).has_value() ? byway::result<int>(1)
+                                                                  : byway::result<int>(byway::error(BYWAY_E_SOURCE));
+    }),
        "files may come later");
     byway::zookeeper_options options;
     options.username = byway::str("u");

@@ -92,7 +92,8 @@ void dials()
     hooks.close_socket = [](int) -> byway_status { return BYWAY_PASS; };
     byway::dial_options options;
     options.flags = BYWAY_DIAL_EVENTS;
-    auto kept = byway::route::make(address, {}, byway::ip::v4(127, 0, 0, 1), static_cast<std::uint16_t>(server.port)).value();
+    auto kept =
+        byway::route::make(address, {}, byway::ip::v4(127, 0, 0, 1), static_cast<std::uint16_t>(server.port)).value();
     const byway::route_ref row[] = {kept};
     auto dial = byway::dial::make(engine, row, options, hooks).value();
     byway_status status = BYWAY_PENDING;
@@ -168,13 +169,15 @@ void handshakes()
     options.user_agent = byway::str("test/1");
     auto dialogue = byway::handshake::make(to, options).value();
     OK(dialogue.want() == BYWAY_HANDSHAKE_WRITE &&
-           dialogue.output() == "CONNECT o.example:443 HTTP/1.1\r\nHost: o.example:443\r\nProxy-Connection: Keep-Alive\r\n"
-                                "User-Agent: test/1\r\nProxy-Trace: 7\r\n\r\n",
+           dialogue.output() ==
+               "CONNECT o.example:443 HTTP/1.1\r\nHost: o.example:443\r\nProxy-Connection: Keep-Alive\r\n"
+               "User-Agent: test/1\r\nProxy-Trace: 7\r\n\r\n",
        "a request for a tunnel");
     dialogue.sent(dialogue.output().size()).value();
     OK(dialogue.want() == BYWAY_HANDSHAKE_PEEK, "then the answer");
     dialogue.feed("HTTP/1.1 407 no\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n").value();
-    OK(dialogue.want() == BYWAY_HANDSHAKE_CREDENTIALS && dialogue.challenge_at(0) == "Basic" && !dialogue.challenge_at(1),
+    OK(dialogue.want() == BYWAY_HANDSHAKE_CREDENTIALS && dialogue.challenge_at(0) == "Basic" &&
+           !dialogue.challenge_at(1),
        "a challenge");
     dialogue.answer("Basic dTpw").value();
     dialogue.sent(dialogue.output().size()).value();
@@ -200,6 +203,7 @@ void handshakes()
     where.host = "o.example";
     where.port = 443;
     where.proxy = &proxy;
-    auto selection = byway::selector::make(engine, byway::address::make(engine, where).value()).value().next(30s).value();
+    auto selection =
+        byway::selector::make(engine, byway::address::make(engine, where).value()).value().next(30s).value();
     OK(byway::handshake::make(selection[0]).value().want() == BYWAY_HANDSHAKE_WRITE, "the dialogue of a route");
 }

@@ -9,7 +9,8 @@ static_assert(std::is_nothrow_move_constructible_v<byway::selector>, "moves do n
 static_assert(std::is_nothrow_move_assignable_v<byway::choice>, "moves do not throw");
 static_assert(std::is_copy_constructible_v<byway::engine>, "shared handles copy");
 static_assert(std::is_nothrow_copy_constructible_v<byway::route>, "one more reference does not throw");
-static_assert(sizeof(byway::engine) == sizeof(void *) && sizeof(byway::dial) == sizeof(void *), "an owner is a pointer");
+static_assert(sizeof(byway::engine) == sizeof(void *) && sizeof(byway::dial) == sizeof(void *),
+              "an owner is a pointer");
 
 void library()
 {
@@ -76,7 +77,8 @@ void results()
     auto none = byway::ip::parse("not an address");
     OK(!none && none.error().code() == BYWAY_E_INVALID_IP && !none.error().what().empty(), "an error, and no value");
     OK(std::move(none).value_or(byway::ip::v4(192, 0, 2, 9)).text() == "192.0.2.9", "another value in its place");
-    auto twice = byway::ip::parse("2001:DB8::1").and_then([](byway::ip ip) { return byway::result<std::string>(ip.text()); });
+    auto twice =
+        byway::ip::parse("2001:DB8::1").and_then([](byway::ip ip) { return byway::result<std::string>(ip.text()); });
     OK(twice && *twice == "2001:db8::1", "results follow each other");
     auto lost = byway::ip::parse("?").and_then([](byway::ip ip) { return byway::result<std::string>(ip.text()); });
     OK(!lost && lost.error().code() == BYWAY_E_INVALID_IP, "the first error stays");
@@ -89,7 +91,8 @@ void results()
     byway::error copy;
     copy = why;
     OK(copy.message() == why.message() && copy.what().find("line 2") != std::string::npos, "errors copy");
-    OK(byway::error(BYWAY_E_TIMEOUT).message() == byway::status_message(BYWAY_E_TIMEOUT), "a bare status has its sentence");
+    OK(byway::error(BYWAY_E_TIMEOUT).message() == byway::status_message(BYWAY_E_TIMEOUT),
+       "a bare status has its sentence");
 
     byway::engine engine = byway::engine::make().value();
     byway::address_options where;

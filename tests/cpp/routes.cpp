@@ -9,10 +9,11 @@ void routes()
     byway::engine engine = byway::engine::make().value();
     int alive = 0;
     {
-        auto dns = byway::dns::make(engine, [mark = counted(alive)](byway::dns_request &request, std::string_view host) {
-                       return host == "a.example" ? request.add("192.0.2.1 192.0.2.2").status()
-                                                  : request.fail("not mine").status();
-                   }).value();
+        auto dns =
+            byway::dns::make(engine, [mark = counted(alive)](byway::dns_request &request, std::string_view host) {
+                return host == "a.example" ? request.add("192.0.2.1 192.0.2.2").status()
+                                           : request.fail("not mine").status();
+            }).value();
         byway::address address = address_of(engine, dns);
         byway::selection first = byway::selector::make(engine, address).value().next(1s).value();
         OK(first.size() == 2, "two routes");
@@ -34,7 +35,8 @@ void routes()
         OK(third.more() && third.next().value() == kept && !third.next().value() && !third.more(),
            "the cursor gives each route once");
         auto records = first.records();
-        OK(records.size() == 2 && records[1].hop_port == 443 && byway::view(records[0].host) == "a.example", "routes as records");
+        OK(records.size() == 2 && records[1].hop_port == 443 && byway::view(records[0].host) == "a.example",
+           "routes as records");
         byway::route_record room[1];
         OK(first.records(room).value() == 2, "too little room is no error");
         byway::route_record plan[4];
@@ -46,10 +48,13 @@ void routes()
         OK(alive == 1, "one callback object while it may be called");
 
         sockaddr_storage to;
-        OK(kept.sockaddr(&to, sizeof to).value() == sizeof(sockaddr_in) && kept.sockaddr(&to, 1).error().code() == BYWAY_E_LIMIT,
+        OK(kept.sockaddr(&to, sizeof to).value() == sizeof(sockaddr_in) &&
+               kept.sockaddr(&to, 1).error().code() == BYWAY_E_LIMIT,
            "a route fills a socket address");
-        OK(kept.target().name == "a.example" && kept.target().port == 443 && kept.socket_address().port == 443, "its target");
-        OK(kept.proxy_kind() == BYWAY_PROXY_DIRECT && !kept.proxy() && !kept.requires_tunnel() && !kept.service(), "DIRECT");
+        OK(kept.target().name == "a.example" && kept.target().port == 443 && kept.socket_address().port == 443,
+           "its target");
+        OK(kept.proxy_kind() == BYWAY_PROXY_DIRECT && !kept.proxy() && !kept.requires_tunnel() && !kept.service(),
+           "DIRECT");
 
         auto made = byway::route::make(address, {}, byway::ip::v4(192, 0, 2, 1), 443).value();
         OK(made == kept && made.hash() == kept.hash(), "a route from its parts is the same");
@@ -58,16 +63,19 @@ void routes()
         byway::address other = address_of(engine, dns, "c.example");
         OK(byway::coalesces(kept, other, mine, byway::peer()).value() == BYWAY_NO_COALESCING_NOT_MULTIPLEXED,
            "and says why not another");
-        OK(address != other && address.equal_non_host(other) && address.host() == "a.example" && address.port() == 443 &&
-               address.uri() == "https://a.example/" && address.hash() == address_of(engine, dns).hash(),
+        OK(address != other && address.equal_non_host(other) && address.host() == "a.example" &&
+               address.port() == 443 && address.uri() == "https://a.example/" &&
+               address.hash() == address_of(engine, dns).hash(),
            "addresses compare");
         OK(address.text().value().find("a.example:443") != std::string::npos, "and show themselves");
 
         auto exported = engine.export_database().value();
         auto failed = engine.database().value();
-        OK(failed.size() == 1 && failed[0].hop_port == 443 && failed[0].failure == BYWAY_FAILURE_REFUSED, "the database in records");
+        OK(failed.size() == 1 && failed[0].hop_port == 443 && failed[0].failure == BYWAY_FAILURE_REFUSED,
+           "the database in records");
         byway::engine next = byway::engine::make().value();
-        OK(next.import_database(exported).value() == 1 && next.should_postpone(kept), "and taken over by another engine");
+        OK(next.import_database(exported).value() == 1 && next.should_postpone(kept),
+           "and taken over by another engine");
         OK(next.import_database("{").error().line() == 1, "but not when it is no JSON");
         OK(engine.connected(kept) && !engine.should_postpone(kept), "a connection clears it");
         const auto before = engine.network_changed().value();
@@ -164,19 +172,24 @@ std::string proxies(const byway::engine &engine, const byway::result<byway::prox
 void built_in(byway::engine &engine)
 {
     using byway::proxy_selector;
-    const auto fixed = proxy_selector::fixed(engine, {byway::proxy::make(BYWAY_PROXY_HTTP, "p", 1).value(), {}}).value();
+    const auto fixed =
+        proxy_selector::fixed(engine, {byway::proxy::make(BYWAY_PROXY_HTTP, "p", 1).value(), {}}).value();
     OK(proxies(engine, fixed, "http://x/") == "http://p:1 DIRECT ", "a URL is asked about without connecting");
     const byway::bypass_options list("*.corp;10.0.0.0/8");
     const auto outside = proxy_selector::bypass(engine, list, fixed);
-    OK(proxies(engine, outside, "http://a.corp/") == "DIRECT " && proxies(engine, outside, "http://x/") == "http://p:1 DIRECT ",
+    OK(proxies(engine, outside, "http://a.corp/") == "DIRECT " &&
+           proxies(engine, outside, "http://x/") == "http://p:1 DIRECT ",
        "exceptions");
     OK(proxies(engine, proxy_selector::per_scheme(engine, {{"https", fixed}}), "http://x/") == "DIRECT " &&
-           proxies(engine, proxy_selector::per_scheme(engine, {{"https", fixed}}), "https://x/") == "http://p:1 DIRECT ",
+           proxies(engine, proxy_selector::per_scheme(engine, {{"https", fixed}}), "https://x/") ==
+               "http://p:1 DIRECT ",
        "by scheme");
     const auto rules = proxy_selector::rules(engine, {{"*.corp", {}}, {"x", fixed}});
-    OK(proxies(engine, rules, "http://a.corp/") == "DIRECT " && proxies(engine, rules, "http://y/") == "BYWAY_E_PROXY_SELECTOR",
+    OK(proxies(engine, rules, "http://a.corp/") == "DIRECT " &&
+           proxies(engine, rules, "http://y/") == "BYWAY_E_PROXY_SELECTOR",
        "by rules, without a silent DIRECT");
-    OK(proxies(engine, proxy_selector::windows(engine, "http=w:2", "<local>"), "http://x.example/") == "http://w:2 ", "of Windows");
+    OK(proxies(engine, proxy_selector::windows(engine, "http=w:2", "<local>"), "http://x.example/") == "http://w:2 ",
+       "of Windows");
     byway::system_options system;
     system.set_environment({{"http_proxy", "http://e:3"}});
     auto settings = proxy_selector::system(engine, system).value();
@@ -184,7 +197,8 @@ void built_in(byway::engine &engine)
            !settings.script_url(),
        "of the system, and where they come from");
     system.set_environment({{"http_proxy", "http://e:4"}});
-    OK(settings.set_system(system) && settings.refresh() && proxies(engine, settings, "http://x.example/") == "http://e:4 ",
+    OK(settings.set_system(system) && settings.refresh() &&
+           proxies(engine, settings, "http://x.example/") == "http://e:4 ",
        "other settings");
     OK(settings.set_script("").error().code() == BYWAY_E_STATE, "which have no script");
     OK(engine.bad_proxies().value() == "[]" && engine.forget_bad_proxies(), "no proxy failed");
@@ -202,8 +216,8 @@ void built_in(byway::engine &engine)
         asked = url;
         return self.set_script(script).status();
     });
-    OK(proxies(engine, fetched, "http://x.example/") == "http://192.0.2.5:5 " && asked == "http://pac.example/proxy.pac" &&
-           fetched->script_url() == asked,
+    OK(proxies(engine, fetched, "http://x.example/") == "http://192.0.2.5:5 " &&
+           asked == "http://pac.example/proxy.pac" && fetched->script_url() == asked,
        "a script that is fetched");
     auto failing = proxy_selector::pac(engine, options, [](proxy_selector &self, std::string_view) {
         return self.script_failed("no network").status();
@@ -222,27 +236,30 @@ void choosers()
     auto dns = byway::dns::hosts(engine, "192.0.2.1 a.example\n192.0.2.9 p.example\n").value();
     auto proxy = byway::proxy::make(BYWAY_PROXY_HTTP, "P.example", 3128).value();
     auto secret = proxy.with_credentials("u", "p").value();
-    OK(proxy.host() == "p.example" && proxy.port() == 3128 && proxy.kind() == BYWAY_PROXY_HTTP && !proxy.ip(), "a proxy");
+    OK(proxy.host() == "p.example" && proxy.port() == 3128 && proxy.kind() == BYWAY_PROXY_HTTP && !proxy.ip(),
+       "a proxy");
     OK(proxy != secret && secret.text() == "http://p.example:3128", "credentials count and are not shown");
     OK(byway::proxy().kind() == BYWAY_PROXY_DIRECT && byway::proxy() == byway::proxy(), "no proxy is DIRECT");
     auto resolved = byway::proxy::resolved(BYWAY_PROXY_SOCKS5, "", byway::ip::v4(192, 0, 2, 8), 1080).value();
     OK(resolved.ip() == byway::ip::v4(192, 0, 2, 8), "a resolved one");
 
     auto first_proxy = [&](const byway::proxy_selector &chooser) {
-        auto selection = byway::selector::make(engine, address_of(engine, dns, "a.example", &chooser)).and_then([](byway::selector s) {
-            return s.next(30s);
-        });
+        auto selection = byway::selector::make(engine, address_of(engine, dns, "a.example", &chooser))
+                             .and_then([](byway::selector s) { return s.next(30s); });
         return selection && *selection ? (*selection)[0].proxy().text() : std::string("nothing");
     };
-    OK(first_proxy(byway::proxy_selector::fixed(engine, {secret, byway::proxy()}).value()) == "http://p.example:3128", "a fixed list");
+    OK(first_proxy(byway::proxy_selector::fixed(engine, {secret, byway::proxy()}).value()) == "http://p.example:3128",
+       "a fixed list");
     OK(first_proxy(byway::proxy_selector::direct(engine).value()).empty() == byway::proxy().text().empty(), "DIRECT");
     OK(first_proxy(byway::proxy_selector::environment(engine, {{"https_proxy", "http://p.example:1"}}).value()) ==
            "http://p.example:1",
        "from given variables");
-    OK(byway::proxy_selector::environment(engine, {}, "no such").error().code() == BYWAY_E_ARGUMENT, "an unknown dialect");
+    OK(byway::proxy_selector::environment(engine, {}, "no such").error().code() == BYWAY_E_ARGUMENT,
+       "an unknown dialect");
     OK(byway::proxy_selector::environment(engine), "from the process's own");
-    OK(first_proxy(byway::proxy_selector::properties(engine, {{"https.proxyHost", "p.example"}, {"https.proxyPort", "2"}})
-                       .value()) == "http://p.example:2",
+    OK(first_proxy(
+           byway::proxy_selector::properties(engine, {{"https.proxyHost", "p.example"}, {"https.proxyPort", "2"}})
+               .value()) == "http://p.example:2",
        "from Java properties");
     if (byway::has_feature("script"))
         OK(first_proxy(byway::proxy_selector::script(engine, "proxy.pac",
@@ -272,7 +289,9 @@ void choosers()
     OK(failed == BYWAY_FAILURE_TIMEOUT, "which hears of failures");
 
     built_in(engine);
-    auto passing = byway::proxy_selector::make(engine, [](byway::proxy_request &, std::string_view) { return BYWAY_PASS; }).value();
+    auto passing = byway::proxy_selector::make(engine, [](byway::proxy_request &, std::string_view) {
+                       return BYWAY_PASS;
+                   }).value();
     OK(first_proxy(passing) == byway::proxy().text(), "nobody behind it: DIRECT");
     OK(engine.set_proxy_selector(byway::proxy_selector::fixed(engine, {proxy}).value()) &&
            first_proxy(passing) == "http://p.example:3128",

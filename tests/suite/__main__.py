@@ -80,6 +80,15 @@ def vectors_c(report):
     finish_vectors(report, run([str(program)], timeout=300))
 
 
+def vectors_cpp(report):
+    """The same files through byway.hpp."""
+    program = cpp.conform()
+    if program is None:
+        report.skip("every case through C++", "no nlohmann-json3-dev")
+        return
+    finish_vectors(report, run([str(program)], timeout=600))
+
+
 def vectors_python(report):
     """The same files through the Python package."""
     done = run([sys.executable, str(ROOT / "tests" / "python" / "conform")], env=faces.python_environment())
@@ -138,6 +147,7 @@ PARTS = [
     ("c-static", c_programs.static),
     ("c-panics", c_programs.on_demand),
     ("vectors-c", vectors_c),
+    ("vectors-cpp", vectors_cpp),
     ("vectors-python", vectors_python),
     ("vectors-java", vectors_java),
     ("examples", package.examples),

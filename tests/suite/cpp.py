@@ -2,7 +2,7 @@
 import re
 from pathlib import Path
 
-from artefacts import BUILD, LIMIT, PRIVATE, ROOT, compile_cpp, have, prefix
+from artefacts import BUILD, LIMIT, PRIVATE, ROOT, Broken, compile_cpp, have, prefix
 from report import run
 
 SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
@@ -39,6 +39,19 @@ def wrapper(report):
         report.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-include",
                     str(header), "-x", "c++", "/dev/null"], f"{header.name} stands alone")
     snippets(report, folder, library)
+
+
+def conform():
+    """The runner over the same files through byway.hpp; None without what reads JSON."""
+    if run(["sh", "-c", "echo '#include <nlohmann/json.hpp>' | c++ -E -x c++ -"]).returncode:
+        return None
+    folder = BUILD / "cpp"
+    folder.mkdir(parents=True, exist_ok=True)
+    sources = sorted((ROOT / "tests" / "cpp" / "conform").glob("*.cpp"))
+    made = compile_cpp(sources, folder / "conform", [str(prefix() / "lib" / "libbyway.a"), *PRIVATE], ["-std=c++17", "-O0"])
+    if made.returncode:
+        raise Broken(made.stdout)
+    return folder / "conform"
 
 
 def snippets(report, folder, library):
