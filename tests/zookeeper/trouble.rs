@@ -18,6 +18,7 @@ pub const TESTS: &[Test] = &[
     ("a_half_open_connection_is_noticed_and_its_session_expires", half_open),
     ("a_slow_connection_is_only_slow", slow),
     ("an_empty_server_in_its_place_takes_nothing_away", replaced_by_an_empty_one),
+    ("a_shutdown_ends_the_thread_wherever_it_is", shutdown_anywhere),
     ("protection_off_takes_what_the_empty_server_says", replaced_without_protection),
 ];
 
@@ -92,7 +93,12 @@ fn killed_twenty_times() {
     assert_eq!(bound.route("hello"), [1]);
     let traffic = Traffic::start(&bound);
     let mut ages = Vec::new();
+    let mut first = (0, 0);
     for round in 0..20u16 {
+        if round == 1 {
+            // What the first round leaves is what every round may leave.
+            first = left();
+        }
         server.kill();
         bound.until("the loss is seen", |bound| !bound.binding.status().source.connected);
         let before = bound.route("hello");
@@ -105,10 +111,49 @@ fn killed_twenty_times() {
         bound.until_route("hello", &[port]);
         bound.until("it is connected again", |bound| bound.binding.status().source.connected);
     }
+    let last = left();
     let (calls, empty) = traffic.end();
-    println!("     {calls} calls, {empty} without a provider");
+    println!("     {calls} calls, {empty} without a provider; {first:?} and {last:?} descriptors and lists");
     assert!(calls > 0 && empty == 0);
+    // A session of calls lets a world go with its next call.
+    assert!(last.0 <= first.0 && last.1 <= first.1 + 2, "twenty losses leave what one leaves");
     assert_eq!(own_threads(), ["byway-zookeeper"]);
+}
+
+/// Descriptors and provider lists that are there.
+fn left() -> (usize, i64) {
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().count();
+    (descriptors, byway::chain::live::count(byway::chain::live::Kind::Invokers))
+}
+
+/// Waiting for somebody who has fallen silent, for somebody who never answers, for somebody who is not there.
+fn shutdown_anywhere() {
+    let mut server = Server::start();
+    Admin::connect(server.address()).make(&node(1, ""), b"");
+    let proxy = Proxy::new(server.address());
+    let end = |bound: Bound, state: &str| {
+        assert_eq!(bound.engine.shutdown(PATIENCE).unwrap(), byway::Status::OK, "{state}");
+        assert_eq!(own_threads(), Vec::<String>::new(), "{state}");
+    };
+    // Longer than the shutdown waits: it must not be a timeout that ends the thread.
+    let patient = |port: u16| ZooKeeperOptions {
+        connect_timeout: PATIENCE * 10,
+        session_timeout: PATIENCE * 10,
+        retry_first: PATIENCE * 10,
+        retry_longest: PATIENCE * 10,
+        ..options(&format!("127.0.0.1:{port}"))
+    };
+    let bound = Bound::with(patient(proxy.port), BindOptions::default()).ready();
+    proxy.freeze(true);
+    end(bound, "silent");
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let bound = Bound::with(patient(mute.local_addr().unwrap().port()), BindOptions::default());
+    let _unanswered = mute.accept().unwrap();
+    end(bound, "without an answer");
+    let bound = Bound::with(patient(server.port), BindOptions::default()).ready();
+    server.kill();
+    bound.until("the loss is seen", |bound| !bound.binding.status().source.connected);
+    end(bound, "nobody there");
 }
 
 fn half_open() {
