@@ -36,8 +36,29 @@ def affinity_to_nothing(case):
     return key[1] not in case["consumer"] and not any(f"&{key[1]}=" in url for url in case["providers"])
 
 
+def overrides(case):
+    return next((text for key, text in case["rules"].items() if key.endswith(".configurators")), "")
+
+
+def rule_of_an_overridden_key(case):
+    """An override changes what a rule asks for, or the static tag."""
+    if "'dubbo.tag'" in overrides(case):
+        return True
+    keys = set(re.findall(r"^    (region|env|level|weight): ", overrides(case), re.M))
+    rules = [text for key, text in case["rules"].items() if not key.endswith(".configurators")]
+    return any(re.search(rf"\b{key}\b", text) for key in keys for text in rules)
+
+
+def provider_disabled(case):
+    return "disabled: true" in overrides(case)
+
+
 # What byway does otherwise in dialect dubbo-3, on purpose; docs/rules.md has the reasons.
-DIFFERENCES = {"affinity to what nobody has keeps the list": affinity_to_nothing}
+DIFFERENCES = {
+    "affinity to what nobody has keeps the list": affinity_to_nothing,
+    "an override counts for rules": rule_of_an_overridden_key,
+    "an override takes a provider out": provider_disabled,
+}
 
 
 def answers_of_dubbo(zookeeper, folder, cases):
@@ -92,7 +113,7 @@ def show(drawn):
     return " or ".join(sorted("{" + ", ".join(one) + "}" for one in drawn))
 
 
-def compare(cases, theirs, byway):
+def compare(cases, theirs, byway, expected):
     passed, failed, explained, calls, decided = 0, [], {}, 0, 0
     for case, answer in zip(cases, theirs):
         assert case["name"] == answer["name"]
@@ -120,7 +141,7 @@ def compare(cases, theirs, byway):
         for key, text in case["rules"].items():
             print(f"    {key}:\n" + "".join(f"        {line}\n" for line in text.splitlines()), end="")
         print("\n".join(wrong))
-    unseen = [name for name in DIFFERENCES if name not in explained]
+    unseen = [name for name in expected if name not in explained]
     for name in unseen:
         print(f"FAIL  the difference '{name}' was not seen")
     # Rules that decide nothing would compare nothing.
@@ -148,7 +169,9 @@ def main(arguments):
         zookeeper = estate.ZooKeeper(folder)
         cases = generate.write(folder / "cases", seed, count)
         theirs = answers_of_dubbo(zookeeper, folder, folder / "cases")
-        passed, failed = compare(cases, theirs, Byway(zookeeper))
+        # Other seeds need not show every difference.
+        expected = DIFFERENCES if (seed, count) == (SEED, COUNT) else ()
+        passed, failed = compare(cases, theirs, Byway(zookeeper), expected)
     finally:
         if zookeeper:
             zookeeper.process.kill()

@@ -143,6 +143,19 @@ class Case:
                   f"  ratio: {self.draw.choice([0, 10, 30, 50, 90])}"]
         return "\n".join(lines) + "\n"
 
+    def override(self, providers):
+        """Parameters that an administrator lays over providers, or takes them out with."""
+        lines = ["configVersion: v2.7", "scope: service", f"key: '{self.interface}'", "enabled: true", "configs:"]
+        for _ in range(self.draw.choice([1, 2])):
+            at = self.draw.choice(providers).split("://")[1].split("/")[0]
+            own = self.draw.choice(["region: sh", "env: gray", "level: 7", "disabled: true", "weight: 50",
+                                    "'dubbo.tag': gray"])
+            lines += ["- side: consumer", "  addresses: ['0.0.0.0']"]
+            if self.draw.random() < 0.7:
+                lines.append(f"  providerAddresses: ['{at}']")
+            lines += ["  parameters:", f"    {own}"]
+        return "\n".join(lines) + "\n"
+
     def calls(self):
         calls = []
         for method in METHODS:
@@ -179,6 +192,8 @@ class Case:
             rules[f"{self.provider}.tag-router"] = self.tags(providers)
         if draw.random() < 0.25:
             rules[f"{service}.affinity-router"] = self.affinity("service", service)
+        if draw.random() < 0.15:
+            rules[f"{service}.configurators"] = self.override(providers)
         return {
             "name": f"case-{self.number}", "application": self.application, "provider": self.provider,
             "interface": self.interface, "version": self.version or None, "group": self.group or None,
