@@ -22,7 +22,7 @@ BUILDDIR   := build
 EXAMPLES   := $(BUILDDIR)/examples
 WHEEL      := $(BUILDDIR)/wheel
 
-.PHONY: help build install uninstall wheel header jar test vectors bench demo baseline fuzz setup clean
+.PHONY: help build install uninstall wheel header jar test vectors bench bench-peers demo baseline fuzz setup clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -94,6 +94,10 @@ vectors:
 ## make bench       tables and one line a bar: `bar NAME VALUE LIMIT ok|short`
 bench:
 	$(PYTHON) benches/c/run.py
+
+## make bench-peers OkHttp 5, OkHttp 4 and Dubbo beside byway in one JVM, one line a bar: how many times as long they take
+bench-peers:
+	$(PYTHON) benches/peers $(PEERS)
 
 ## make baseline    at a release: keeps the ABI that the next one is compared with
 baseline:
