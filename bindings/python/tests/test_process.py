@@ -101,6 +101,38 @@ class Process(unittest.TestCase):
             assert len(byway.Selector(address).next()) == 1
         """)
 
+    def test_children_of_a_busy_process_find_no_lock_taken(self):
+        self.clean("""
+            import os, threading, warnings, byway
+            # Newer Pythons warn of what is tried here.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            engine = byway.Engine()
+            address = byway.Address(engine, "a.example", 80, dns=byway.Dns(engine, lambda host: ["192.0.2.1"]))
+            route = byway.Selector(address).next()[0]
+            stop = threading.Event()
+            def busy():
+                while not stop.is_set():
+                    for one in byway.Selector(address).next():
+                        one.pointer
+                        byway.Dns(engine, lambda host: None)
+            threads = [threading.Thread(target=busy, daemon=True) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for _ in range(30):
+                child = os.fork()
+                if child == 0:
+                    try:
+                        route.pointer
+                        byway.Dns(engine, lambda host: None)
+                    except byway.ShutdownError:
+                        os._exit(0 if route.sockaddr == ("192.0.2.1", 80) else 2)
+                    os._exit(3)
+                assert os.waitpid(child, 0)[1] == 0
+            stop.set()
+            for thread in threads:
+                thread.join()
+        """)
+
     def test_an_interrupt_ends_a_wait(self):
         text = """
             import byway, signal

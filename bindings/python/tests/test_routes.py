@@ -168,8 +168,8 @@ class Routes(unittest.TestCase):
         self.assertEqual(counts, [499] * 8)
 
     def test_callbacks_setters_and_getters_never_wait_for_each_other(self):
-        """A thread that holds the interpreter's lock while it waits for one of the library's, beside one that holds the
-        library's while it waits for the interpreter, would end here."""
+        # A thread that holds the interpreter's lock while it waits for one of the library's, beside one that holds the
+        # library's while it waits for the interpreter, would end here.
         def lookup(host):
             # Lets others run in the middle of a callback.
             time.sleep(0.001)

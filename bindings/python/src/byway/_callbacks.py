@@ -11,12 +11,12 @@ import threading
 from typing import Any, Callable, Dict, Optional
 
 from . import _abi
-from ._core import raised, unraisable
+from ._core import lock, raised, unraisable
 from .errors import BywayError
 
 _objects: Dict[int, Any] = {}
 _keys = itertools.count(1)
-_lock = threading.Lock()
+_lock = lock()
 
 
 def register(target: Any) -> int:

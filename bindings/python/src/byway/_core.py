@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import os
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Type, TypeVar
@@ -106,6 +107,13 @@ def lent(getter: Any, pointer: Any) -> str:
 def string(text: bytes) -> Any:
     """A ``byway_str`` over ``text``, which must stay referenced."""
     return _abi.byway_str(ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value, len(text))
+
+
+def lock() -> Any:
+    """A lock that a forked child finds free: the thread that held it is not there any more."""
+    made = threading.Lock()
+    os.register_at_fork(before=made.acquire, after_in_parent=made.release, after_in_child=made.release)
+    return made
 
 
 def array_of(kind: Any, values: Sequence[Any]) -> Any:

@@ -5,11 +5,10 @@ import ctypes
 import enum
 import socket
 import struct
-import threading
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _abi
-from ._core import Handle, array_of, call, check, give, lent, string, strings, take_text
+from ._core import Handle, array_of, call, check, give, lent, lock, string, strings, take_text
 from ._library import getters, lib
 from .dns import Dns
 from .engine import Engine
@@ -229,7 +228,7 @@ class Peer(enum.IntFlag):
 
 #: A Selection is exclusive in the library; its routes may be used from any thread. Nothing is done under this lock but
 #: one call of a few loads.
-exclusive = threading.Lock()
+exclusive = lock()
 
 
 class _Kept(Handle):
@@ -284,7 +283,14 @@ class Route(Hop):
         if self._index < 0:
             return self._owner.pointer
         with exclusive:
-            return int(getters.byway_selection_at(self._owner.pointer, self._index))
+            found = getters.byway_selection_at(self._owner.pointer, self._index)
+            if not found:
+                # In a forked child; the Selection says so.
+                total = ctypes.c_size_t()
+                check(
+                    getters.byway_selection_records(self._owner.pointer, None, RECORD.size, 0, ctypes.addressof(total))
+                )
+        return int(found or 0)
 
     def __getattr__(self, name: str) -> Any:
         # Only asked for what is not there: the record of a route that did not come in one.
