@@ -11,6 +11,7 @@ from pathlib import Path
 
 import beyond
 import dialogues
+import files
 import mesh
 import net
 import okhttp
@@ -26,7 +27,7 @@ import words
 from case import Fails, Skips
 
 SUBJECTS = (okhttp, okhttp_selector, dialogues, race, rules, mesh, scripts, words, beyond, picks, net, order,
-            proxies, pac)
+            proxies, pac, files)
 KINDS = {key: run for subject in SUBJECTS for key, run in subject.KINDS.items()}
 
 
