@@ -4236,6 +4236,19 @@ byway_status byway_engine_bad_proxies(const struct byway_engine *self,
                                       struct byway_error **err);
 
 /**
+ * Says that a proxy failed although it was tried outside this library: it goes behind the others for `bad_proxy_ms`. For
+ * hosts that ask with `byway_engine_proxies_for_url` and connect by themselves; those that report routes need not. Call
+ * it when a later entry of the list worked, or being offline would mark them all. DIRECT is never marked, and nothing is
+ * with a `bad_proxy_ms` of 0 or under a `compat`.
+ *
+ * Errors: `BYWAY_E_BAD_HANDLE`.
+ */
+BYWAY_API
+byway_status byway_engine_mark_proxy(struct byway_engine *self,
+                                     const struct byway_proxy *proxy,
+                                     struct byway_error **err);
+
+/**
  * Forgets which proxies failed: all are tried in their configured order again.
  *
  * Errors: `BYWAY_E_BAD_HANDLE`.

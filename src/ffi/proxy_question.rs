@@ -96,6 +96,25 @@ pub unsafe extern "C" fn byway_engine_bad_proxies(
     })
 }
 
+/// Says that a proxy failed although it was tried outside this library: it goes behind the others for `bad_proxy_ms`. For
+/// hosts that ask with `byway_engine_proxies_for_url` and connect by themselves; those that report routes need not. Call
+/// it when a later entry of the list worked, or being offline would mark them all. DIRECT is never marked, and nothing is
+/// with a `bad_proxy_ms` of 0 or under a `compat`.
+///
+/// Errors: `BYWAY_E_BAD_HANDLE`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_engine_mark_proxy(
+    self_: *mut byway_engine,
+    proxy: *const byway_proxy,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let engine = &handle::shared(self_, "self")?.0;
+        engine.mark_proxy(&handle::shared(proxy, "proxy")?.0);
+        Ok(Status::OK)
+    })
+}
+
 /// Forgets which proxies failed: all are tried in their configured order again.
 ///
 /// Errors: `BYWAY_E_BAD_HANDLE`.

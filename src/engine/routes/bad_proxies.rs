@@ -185,6 +185,18 @@ impl Engine {
         trial.worked(&entry, table, now)
     }
 
+    /// A host that connects by itself says that a proxy failed. Nothing is marked where nothing ever is: with a period
+    /// of 0, and under a `compat` whose upstream has no such table.
+    pub fn mark_proxy(&self, proxy: &Arc<Proxy>) {
+        if !self.marks_proxies() {
+            return;
+        }
+        let failing = &self.routes.failing;
+        let now = self.database_now();
+        failing.state.lock().table.mark(proxy, now);
+        failing.quiet.store(false, Ordering::Release);
+    }
+
     /// What is marked, as JSON.
     pub fn bad_proxies_json(&self) -> String {
         let now = self.database_now();

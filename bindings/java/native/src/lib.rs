@@ -31,6 +31,7 @@ mod host;
 mod library;
 mod listener;
 mod proxy;
+mod proxy_question;
 mod proxy_selector;
 mod queue;
 mod route;

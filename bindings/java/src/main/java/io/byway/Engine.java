@@ -318,6 +318,65 @@ public final class Engine extends Handle {
         }
     }
 
+    /**
+     * The proxies of a URL, in the order to try them; a null entry is DIRECT. For hosts that connect by themselves: a
+     * {@link Selector} asks on its own.
+     *
+     * @param dns resolves what a script wants to know; null for the system's
+     * @param timeout null for the engine's default
+     */
+    public List<Proxy> proxiesForUrl(ProxySelector selector, String url, Dns dns, Duration timeout) {
+        byte[] text = Texts.utf8(url, "url");
+        long[] pointers;
+        try (Held held = new Held()) {
+            pointers = proxiesForUrl(held.of(this), held.of(selector), text, held.of(dns), millis(timeout));
+        }
+        List<Proxy> proxies = new ArrayList<>();
+        for (long pointer : pointers) {
+            proxies.add(pointer == 0 ? null : new Proxy(pointer));
+        }
+        return proxies;
+    }
+
+    /** The same list with its reasons, as JSON. */
+    public String explainProxiesForUrl(ProxySelector selector, String url, Dns dns, Duration timeout) {
+        byte[] text = Texts.utf8(url, "url");
+        try (Held held = new Held()) {
+            return Texts.of(
+                    explainProxiesForUrl(held.of(this), held.of(selector), text, held.of(dns), millis(timeout)));
+        }
+    }
+
+    /**
+     * Says that a proxy failed that was tried outside this library: it goes behind the others for a while. Routes that are
+     * reported need this not.
+     */
+    public void markProxy(Proxy proxy) {
+        try (Held held = new Held()) {
+            markProxy(held.of(this), held.of(proxy));
+        }
+    }
+
+    /** The proxies that failed lately and are tried last for a while, as JSON. */
+    public String badProxies() {
+        long self = enter();
+        try {
+            return Texts.of(badProxies(self));
+        } finally {
+            exit();
+        }
+    }
+
+    /** All proxies are tried in their configured order again. */
+    public void forgetBadProxies() {
+        long self = enter();
+        try {
+            forgetBadProxies(self);
+        } finally {
+            exit();
+        }
+    }
+
     /** What may be done about a call that failed. */
     public Recovery recover(FailedCall failed) {
         long self = enter();
@@ -453,6 +512,16 @@ public final class Engine extends Handle {
             }
         }
     }
+
+    private static native long[] proxiesForUrl(long self, long selector, byte[] url, long dns, long timeoutMillis);
+
+    private static native byte[] explainProxiesForUrl(long self, long selector, byte[] url, long dns, long timeoutMillis);
+
+    private static native void markProxy(long self, long proxy);
+
+    private static native byte[] badProxies(long self);
+
+    private static native void forgetBadProxies(long self);
 
     private static native long make(
             long queue,

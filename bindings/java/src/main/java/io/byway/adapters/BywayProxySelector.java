@@ -1,9 +1,7 @@
 package io.byway.adapters;
 
-import io.byway.Address;
 import io.byway.Engine;
 import io.byway.Failure;
-import io.byway.Phase;
 import io.byway.Proxy;
 import io.byway.ProxyKind;
 import io.byway.Route;
@@ -44,8 +42,6 @@ public final class BywayProxySelector extends ProxySelector {
 
     /**
      * Proxies as this selector has them.
-     *
-     * @param chooser null for the engine's own
      */
     public BywayProxySelector(Engine engine, io.byway.ProxySelector chooser) {
         this(engine, chooser, null, null);
@@ -60,7 +56,7 @@ public final class BywayProxySelector extends ProxySelector {
     public BywayProxySelector(
             Engine engine, io.byway.ProxySelector chooser, io.byway.Dns dns, Duration timeout) {
         this.engine = Objects.requireNonNull(engine, "engine");
-        this.chooser = chooser;
+        this.chooser = Objects.requireNonNull(chooser, "chooser");
         this.dns = dns;
         this.timeout = timeout;
     }
@@ -79,12 +75,13 @@ public final class BywayProxySelector extends ProxySelector {
             throw new IllegalArgumentException("uri is null");
         }
         List<java.net.Proxy> chosen = new ArrayList<>();
-        for (Proxy proxy : engine.proxiesForUrl(chooser, dns, uri.toString(), timeout)) {
+        for (Proxy proxy : engine.proxiesForUrl(chooser, uri.toString(), dns, timeout)) {
             chosen.add(proxy == null ? java.net.Proxy.NO_PROXY : javas(proxy));
         }
         return chosen;
     }
 
+    /** A proxy that failed goes behind the others for a while; DIRECT keeps its place. */
     @Override
     public void connectFailed(URI uri, SocketAddress address, IOException failure) {
         if (uri == null || address == null || failure == null) {
@@ -94,9 +91,9 @@ public final class BywayProxySelector extends ProxySelector {
             return;
         }
         InetSocketAddress at = (InetSocketAddress) address;
-        for (Proxy proxy : engine.proxiesForUrl(chooser, dns, uri.toString(), timeout)) {
+        for (Proxy proxy : engine.proxiesForUrl(chooser, uri.toString(), dns, timeout)) {
             if (proxy != null && names(proxy, at)) {
-                engine.proxyFailed(proxy, failure(failure));
+                engine.markProxy(proxy);
                 return;
             }
         }
@@ -125,19 +122,6 @@ public final class BywayProxySelector extends ProxySelector {
             default:
                 return java.net.Proxy.Type.SOCKS;
         }
-    }
-
-    private static Failure failure(IOException thrown) {
-        if (thrown instanceof SocketTimeoutException) {
-            return Failure.TIMEOUT;
-        }
-        if (thrown instanceof NoRouteToHostException || thrown instanceof PortUnreachableException) {
-            return Failure.UNREACHABLE;
-        }
-        if (thrown instanceof ConnectException) {
-            return Failure.REFUSED;
-        }
-        return thrown instanceof UnknownHostException ? Failure.UNKNOWN_HOST : Failure.IO;
     }
 
     /** Where byway asks the JVM's selector. */
