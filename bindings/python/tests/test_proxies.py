@@ -71,6 +71,8 @@ class Selectors(unittest.TestCase):
         self.assertEqual(ports, [proxy.port, dead])
         self.engine.forget_bad_proxies()
         self.assertEqual(self.engine.bad_proxies(), [])
+        self.engine.mark_proxy(byway.Proxy(HTTP, "127.0.0.1", dead))
+        self.assertEqual([one["port"] for one in self.engine.bad_proxies()], [dead])
 
 
 @unittest.skipUnless(byway.has_feature("script"), "a library without scripts")

@@ -303,6 +303,10 @@ class Engine(Handle):
         found: List[Dict[str, Any]] = json.loads(take_text(lib.byway_engine_bad_proxies, self.pointer))
         return found
 
+    def mark_proxy(self, proxy: "Proxy") -> None:
+        """A proxy failed that was tried outside this library: it goes behind the others for a while."""
+        call(lib.byway_engine_mark_proxy, self.pointer, proxy.pointer)
+
     def forget_bad_proxies(self) -> None:
         """All are tried in their configured order again."""
         call(lib.byway_engine_forget_bad_proxies, self.pointer)
