@@ -76,13 +76,9 @@ public:
     {
         return detail::text([&](auto out, auto err) { return byway_engine_bad_proxies(get(), out, err); });
     }
+    /** A proxy failed that was tried outside this library: it goes behind the others for a while. */
+    result<void> mark_proxy(const proxy &failed);
     /** All are tried in their configured order again. */
-    /// A proxy failed that was tried outside this library: it goes behind the others for a while.
-    result<void> mark_proxy(const proxy &failed)
-    {
-        return detail::call([&](auto err) { return byway_engine_mark_proxy(get(), failed.get(), err); });
-    }
-
     result<void> forget_bad_proxies()
     {
         return detail::call([&](auto err) { return byway_engine_forget_bad_proxies(get(), err); });

@@ -342,6 +342,11 @@ private:
     }
 };
 
+inline result<void> engine::mark_proxy(const proxy &failed)
+{
+    return detail::call([&](auto err) { return byway_engine_mark_proxy(get(), failed.get(), err); });
+}
+
 inline result<void> engine::set_proxy_selector(const proxy_selector &chooser)
 {
     return detail::call([&](auto err) { return byway_engine_set_proxy_selector(get(), chooser.get(), err); });

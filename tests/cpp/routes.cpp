@@ -201,7 +201,11 @@ void built_in(byway::engine &engine)
            proxies(engine, settings, "http://x.example/") == "http://e:4 ",
        "other settings");
     OK(settings.set_script("").error().code() == BYWAY_E_STATE, "which have no script");
-    OK(engine.bad_proxies().value() == "[]" && engine.forget_bad_proxies(), "no proxy failed");
+    OK(engine.bad_proxies().value() == "[]", "no proxy failed");
+    OK(engine.mark_proxy(byway::proxy::make(BYWAY_PROXY_HTTP, "e", 4).value()) &&
+           engine.bad_proxies().value().find("\"port\":4") != std::string::npos,
+       "one that the program tried itself");
+    OK(engine.forget_bad_proxies() && engine.bad_proxies().value() == "[]", "and it is forgotten");
     if (!byway::has_feature("script")) {
         tap::skip("scripts", "built without scripts");
         return;
