@@ -233,7 +233,7 @@ public:
 
     /** Follows a source: its rules, and unless `BYWAY_BIND_RULES_ONLY` its providers. OK, or PENDING when the first
      * state has not come in time. `on_event(const source_event &)` must not throw. */
-    template <class F>
+    template <class F, class = std::enable_if_t<std::is_invocable_v<F &, const source_event &>>>
     result<void> bind(const source &from, const bind_options &options, F on_event, timeout wait = {});
     result<void> bind(const source &from, const bind_options &options, timeout wait = {});
     result<void> bind(const source &from, timeout wait = {});

@@ -117,7 +117,8 @@ public:
     }
 };
 
-template <class F> result<void> chain::bind(const source &from, const bind_options &options, F on_event, timeout wait)
+template <class F, class>
+result<void> chain::bind(const source &from, const bind_options &options, F on_event, timeout wait)
 {
     byway_source_callbacks set = BYWAY_SOURCE_CALLBACKS_INIT;
     set.user_data = new F(std::move(on_event));
