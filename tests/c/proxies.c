@@ -1,56 +1,6 @@
 /* Proxy selectors of the library: made of others, from settings, from scripts; and proxies that fail. */
-#include "tap.h"
-#include <pthread.h>
+#include "ask.h"
 #include <unistd.h>
-
-static byway_engine *engine;
-
-static byway_str str(const char *text)
-{
-    byway_str made = { text, text ? strlen(text) : 0 };
-    return made;
-}
-
-/* The list a selector gives for a URL, as text; the status's name when it gives none. */
-static const char *ask_with(byway_proxy_selector *selector, const char *url, byway_dns *dns, int64_t timeout_ms)
-{
-    static char shown[512];
-    byway_proxy *proxies[8];
-    byway_text *text = NULL;
-    byway_str line;
-    size_t total = 0, i;
-    byway_status status = byway_engine_proxies_for_url(engine, selector, url, BYWAY_NUL, dns, timeout_ms, proxies, 8,
-                                                       &total, NULL, NULL);
-    if (status != BYWAY_OK)
-        return byway_status_name(status);
-    shown[0] = '\0';
-    for (i = 0; i < total && i < 8; i++) {
-        if (i)
-            strcat(shown, " ");
-        if (!proxies[i]) {
-            strcat(shown, "DIRECT");
-            continue;
-        }
-        NEED(byway_proxy_text(proxies[i], &text, NULL));
-        byway_text_str(text, &line);
-        strncat(shown, line.data, 100);
-        byway_text_free(text);
-        byway_proxy_release(proxies[i]);
-    }
-    return shown;
-}
-
-static const char *ask(byway_proxy_selector *selector, const char *url)
-{
-    return ask_with(selector, url, NULL, -1);
-}
-
-#define GIVES(selector, url, want) \
-    do { \
-        const char *got_ = ask(selector, url); \
-        if (!OK(!strcmp(got_, want), "%s: %s", url, want)) \
-            printf("# got %s\n", got_); \
-    } while (0)
 
 static byway_proxy_selector *fixed(int32_t kind, const char *host, int32_t port)
 {
@@ -189,10 +139,174 @@ static void by_scheme_and_rule(void)
     byway_proxy_selector_release(script_of);
 }
 
+/* A system selector from texts alone: no file, no environment of the process. */
+static byway_system_options texts(void)
+{
+    static const byway_str none[1];
+    byway_system_options options = BYWAY_SYSTEM_OPTIONS_INIT;
+    options.names = options.values = none;
+    return options;
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    if (!file || fputs(text, file) < 0 || fclose(file)) {
+        printf("Bail out! cannot write %s\n", path);
+        exit(2);
+    }
+}
+
+static const char gnome[] = "[org/gnome/system/proxy]\nmode='manual'\nignore-hosts=['localhost', '*.corp']\n"
+                            "[org/gnome/system/proxy/http]\nhost='g.example'\nport=3128\n";
+static const char kde[] = "[Proxy Settings]\nProxyType=1\nhttpProxy=http://k.example 8080\nNoProxyFor=.corp\n";
+static const char suse[] = "PROXY_ENABLED=\"yes\"\nHTTP_PROXY=\"http://s.example:8000\"\nNO_PROXY=\"corp\"\n";
+
+static void settings(void)
+{
+    byway_system_options options = texts();
+    byway_str name = { "http_proxy", 10 }, value = { "http://e.example:1", 18 };
+    byway_proxy_selector *made = NULL;
+    byway_text *text = NULL;
+    byway_error *err = NULL;
+    char folder[] = "/tmp/byway-settings-XXXXXX", path[128];
+
+    NEED(byway_proxy_selector_new_system(engine, &options, NULL, &made, NULL));
+    GIVES(made, "http://a/", "DIRECT");
+    OK(strstr(diagnostics(made), "settings from nothing") != NULL, "where they are from: %s", diagnostics(made));
+    options.sysconfig = str(suse);
+    NEED(byway_proxy_selector_set_system(made, &options, NULL));
+    GIVES(made, "http://a/", "http://s.example:8000");
+    GIVES(made, "http://x.corp/", "DIRECT");
+    options.kioslaverc = str(kde);
+    NEED(byway_proxy_selector_set_system(made, &options, NULL));
+    GIVES(made, "http://a/", "http://k.example:8080");
+    options.keyfile = str(gnome);
+    NEED(byway_proxy_selector_set_system(made, &options, NULL));
+    GIVES(made, "http://a/", "http://g.example:3128");
+    GIVES(made, "http://x.corp/", "DIRECT");
+    options.desktop = str("KDE");
+    NEED(byway_proxy_selector_set_system(made, &options, NULL));
+    GIVES(made, "http://a/", "http://k.example:8080");
+    options.names = &name;
+    options.values = &value;
+    options.n = 1;
+    NEED(byway_proxy_selector_set_system(made, &options, NULL));
+    GIVES(made, "http://a/", "http://e.example:1");
+    options = texts();
+    options.dconf = str("not a database");
+    STATUS(byway_proxy_selector_set_system(made, &options, &err), BYWAY_E_SYNTAX, "settings that cannot be understood");
+    byway_error_free(err);
+    GIVES(made, "http://a/", "http://e.example:1");
+    STATUS(byway_proxy_selector_script_url(made, &text, NULL), BYWAY_DONE, "no script among them");
+    byway_proxy_selector_release(made);
+
+    if (!mkdtemp(folder)) {
+        printf("Bail out! no temporary folder\n");
+        exit(2);
+    }
+    options = texts();
+    options.config_home = str(folder);
+    snprintf(path, sizeof path, "%s/kioslaverc", folder);
+    write_file(path, kde);
+    NEED(byway_proxy_selector_new_system(engine, &options, NULL, &made, NULL));
+    GIVES(made, "http://a/", "http://k.example:8080");
+    write_file(path, "[Proxy Settings]\nProxyType=1\nhttpProxy=http://k2.example 8080\n");
+    GIVES(made, "http://a/", "http://k.example:8080");
+    STATUS(byway_proxy_selector_refresh(made, NULL), BYWAY_OK, "files are read again when the host says so");
+    GIVES(made, "http://a/", "http://k2.example:8080");
+    write_file(path, "[Proxy Settings]\nProxyType=2\nProxy Config Script=http://pac.example/p.pac\n");
+    NEED(byway_proxy_selector_refresh(made, NULL));
+    NEED(byway_proxy_selector_script_url(made, &text, NULL));
+    byway_text_free(text);
+    GIVES(made, "http://a/", "BYWAY_E_PAC");
+    unlink(path);
+    NEED(byway_proxy_selector_refresh(made, NULL));
+    GIVES(made, "http://a/", "DIRECT");
+    byway_proxy_selector_release(made);
+    rmdir(folder);
+
+    NEED(byway_proxy_selector_new_windows(engine, "http=w:1;socks=s:2", BYWAY_NUL, "<local>;*.corp", BYWAY_NUL, &made, NULL));
+    GIVES(made, "http://a.example/", "http://w:1");
+    GIVES(made, "ftp://a.example/", "socks4://s:2");
+    GIVES(made, "http://intranet/", "DIRECT");
+    STATUS(byway_proxy_selector_refresh(made, NULL), BYWAY_E_STATE, "what came as a text cannot be read again");
+    byway_proxy_selector_release(made);
+}
+
+/* A host's own selector inside others: asked, told of failures, passes. */
+static int told;
+
+static byway_status host_select(void *user_data, byway_proxy_request *request, const char *uri, size_t len,
+                                const byway_call *call)
+{
+    (void)user_data;
+    (void)len;
+    (void)call;
+    if (strstr(uri, "pass"))
+        return BYWAY_PASS;
+    return byway_proxy_request_add(request, BYWAY_PROXY_HTTP, "192.0.2.80", BYWAY_NUL, 8080, NULL);
+}
+
+static void host_failed(void *user_data, const char *uri, size_t len, const byway_route *route, int32_t failure,
+                        int32_t os_errno, const byway_call *call)
+{
+    (void)user_data;
+    (void)uri;
+    (void)len;
+    (void)route;
+    (void)failure;
+    (void)os_errno;
+    (void)call;
+    told++;
+}
+
+static void of_a_host(void)
+{
+    byway_proxy_selector_callbacks set = BYWAY_PROXY_SELECTOR_CALLBACKS_INIT;
+    byway_bypass_options options = BYWAY_BYPASS_OPTIONS_INIT;
+    byway_address_options place = BYWAY_ADDRESS_OPTIONS_INIT;
+    byway_proxy_selector *own = NULL, *around = NULL, *usual = fixed(BYWAY_PROXY_HTTP, "usual", 9);
+    byway_address *address = NULL;
+    byway_selector *selector = NULL;
+    byway_selection *selection = NULL;
+    const byway_route *route = NULL;
+
+    set.select = host_select;
+    set.connect_failed = host_failed;
+    NEED(byway_proxy_selector_new(engine, &set, &own, NULL));
+    options.list = str("*.corp");
+    NEED(byway_proxy_selector_new_bypass(engine, &options, own, &around, NULL));
+    GIVES(around, "http://a.example/", "http://192.0.2.80:8080");
+    GIVES(around, "http://a.corp/", "DIRECT");
+    GIVES(around, "http://pass/", "DIRECT");
+    NEED(byway_engine_set_proxy_selector(engine, usual, NULL));
+    GIVES(around, "http://pass/", "http://usual:9");
+    NEED(byway_engine_set_proxy_selector(engine, NULL, NULL));
+
+    place.host = str("a.example");
+    place.port = 80;
+    place.proxy_selector = around;
+    NEED(byway_address_new(engine, &place, &address, NULL));
+    NEED(byway_selector_new(engine, address, NULL, &selector, NULL));
+    NEED(byway_selector_next(selector, 0, &selection, NULL));
+    NEED(byway_selection_next(selection, &route, NULL));
+    NEED(byway_engine_connect_failed(engine, route, BYWAY_FAILURE_REFUSED, BYWAY_PHASE_TCP, 111, NULL));
+    OK(told == 1, "a failure reaches the selector inside (%d)", told);
+    byway_selection_free(selection);
+    byway_selector_free(selector);
+    byway_address_release(address);
+    byway_proxy_selector_release(usual);
+    byway_proxy_selector_release(around);
+    byway_proxy_selector_release(own);
+}
+
 int main(void)
 {
     NEED(byway_engine_new(NULL, &engine, NULL));
     bypass();
+    settings();
+    of_a_host();
     if (byway_has_feature("script", BYWAY_NUL))
         by_scheme_and_rule();
     NEED(byway_engine_shutdown(engine, 1000, NULL));
