@@ -90,8 +90,8 @@ fn scripts() {
     let mut inside = 0;
     for i in 0..2000 {
         let choice = pac.select(&targets[i % targets.len()].borrow()).unwrap();
-        if let byway::proxies::Why::Script(_, ns) = choice.why {
-            inside += ns;
+        if let byway::proxies::Why::Script(said) = choice.why {
+            inside += said.took_ns;
         }
     }
     println!("proxies.pac_call: {:.3}us of it inside the engine", inside as f64 / 2000.0 / 1e3);

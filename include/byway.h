@@ -1727,7 +1727,8 @@ typedef struct byway_pac_options {
      */
     struct byway_dns *dns;
     /**
-     * This machine's addresses, for `myIpAddress`; NULL: those that the routing table prefers towards the internet.
+     * This machine's addresses, for `myIpAddress`; NULL: those that the routing table prefers towards the internet. Not NULL
+     * with a length of 0: it has none.
      */
     const struct byway_ip *my_addresses;
     /**
@@ -4198,8 +4199,8 @@ byway_status byway_proxy_selector_set_system(struct byway_proxy_selector *self,
  * looking into a configuration. Waits at most `timeout_ms` for callbacks, scripts and the names they want to know.
  *
  * Writes `min(cap, total)` proxies in order, NULL for DIRECT. `explanation`, unless it is NULL, gets the list with the
- * reasons as JSON: `proxies`, `because` from the outermost proxy selector inwards, `script` with its `answer` and `took_us`
- * when one ran, `moved_back` with the proxies that failed lately.
+ * reasons as JSON: `proxies`, `because` from the outermost proxy selector inwards, `script` with its `answer`,
+ * `took_us`, `skipped` elements and `alerts` when one ran, `moved_back` with the proxies that failed lately.
  * `dns` resolves what a script wants to know; NULL: the system.
  *
  * `timeout_ms`: 0 = do not wait, negative = the engine's default.
@@ -4220,6 +4221,23 @@ byway_status byway_engine_proxies_for_url(struct byway_engine *self,
                                           size_t *total,
                                           struct byway_text **explanation,
                                           struct byway_error **err);
+
+/**
+ * The names at which a proxy script is looked for below a machine's domain (WPAD by DNS), one a line, most specific first:
+ * `a.dept.example.com` gives `wpad.dept.example.com` and `wpad.example.com`; the script is `http://NAME/wpad.dat`. Nothing
+ * above `stop_at` is named, nor below a single label; a host whose registrable domain has more labels (`example.co.uk`) says
+ * so there. For hosts whose `fetch` is asked to discover: whoever answers for one of these names decides where traffic goes.
+ *
+ * Ownership: the caller owns the text.
+ * Errors: `BYWAY_E_UTF8`.
+ */
+BYWAY_API
+byway_status byway_wpad_names(const char *domain,
+                              size_t domain_len,
+                              const char *stop_at,
+                              size_t stop_at_len,
+                              struct byway_text **out,
+                              struct byway_error **err);
 
 /**
  * The proxies that failed lately and are tried last for a while, as a JSON array: `kind`, `host`, `port`,

@@ -4,7 +4,7 @@ use super::arguments;
 use super::dns::byway_dns;
 use super::engine::byway_engine;
 use super::error::byway_error;
-use super::guard::call;
+use super::guard::{self, call};
 use super::handle;
 use super::proxy::{self, byway_proxy};
 use super::proxy_selector::byway_proxy_selector;
@@ -14,6 +14,7 @@ use crate::engine::routes::select::Patience;
 use crate::error::Status;
 use crate::net::Listed;
 use crate::proxies::OwnedTarget;
+use crate::proxies::pac::wpad;
 use core::ffi::c_char;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +23,8 @@ use std::time::Duration;
 /// looking into a configuration. Waits at most `timeout_ms` for callbacks, scripts and the names they want to know.
 ///
 /// Writes `min(cap, total)` proxies in order, NULL for DIRECT. `explanation`, unless it is NULL, gets the list with the
-/// reasons as JSON: `proxies`, `because` from the outermost proxy selector inwards, `script` with its `answer` and `took_us`
-/// when one ran, `moved_back` with the proxies that failed lately.
+/// reasons as JSON: `proxies`, `because` from the outermost proxy selector inwards, `script` with its `answer`,
+/// `took_us`, `skipped` elements and `alerts` when one ran, `moved_back` with the proxies that failed lately.
 /// `dns` resolves what a script wants to know; NULL: the system.
 ///
 /// `timeout_ms`: 0 = do not wait, negative = the engine's default.
@@ -72,6 +73,33 @@ pub unsafe extern "C" fn byway_engine_proxies_for_url(
                 *place = proxy::hand_out(Arc::clone(proxy));
             }
         }
+        Ok(Status::OK)
+    })
+}
+
+/// The names at which a proxy script is looked for below a machine's domain (WPAD by DNS), one a line, most specific first:
+/// `a.dept.example.com` gives `wpad.dept.example.com` and `wpad.example.com`; the script is `http://NAME/wpad.dat`. Nothing
+/// above `stop_at` is named, nor below a single label; a host whose registrable domain has more labels (`example.co.uk`) says
+/// so there. For hosts whose `fetch` is asked to discover: whoever answers for one of these names decides where traffic goes.
+///
+/// Ownership: the caller owns the text.
+/// Errors: `BYWAY_E_UTF8`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_wpad_names(
+    domain: *const c_char,
+    domain_len: usize,
+    stop_at: *const c_char,
+    stop_at_len: usize,
+    out: *mut *mut byway_text,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    call(err, || {
+        let out = arguments::out_handle(out, "out")?;
+        guard::prepare()?;
+        let domain = arguments::text(domain, domain_len, "domain")?;
+        let stop_at = arguments::text(stop_at, stop_at_len, "stop_at")?;
+        let stop_at = (!stop_at.is_empty()).then_some(stop_at);
+        *out = text::hand_out(wpad::names(domain, stop_at, false).join("\n"));
         Ok(Status::OK)
     })
 }

@@ -48,7 +48,8 @@ pub struct byway_pac_options {
     pub source: byway_str,
     /// Who resolves the names it asks for; NULL: the resolver of the address in question. Retained.
     pub dns: *mut byway_dns,
-    /// This machine's addresses, for `myIpAddress`; NULL: those that the routing table prefers towards the internet.
+    /// This machine's addresses, for `myIpAddress`; NULL: those that the routing table prefers towards the internet. Not NULL
+    /// with a length of 0: it has none.
     pub my_addresses: *const byway_ip,
     /// Their number.
     pub my_addresses_len: usize,

@@ -89,9 +89,11 @@ pub(super) fn settings(
         },
     };
     let own = arguments::array(options.my_addresses, options.my_addresses_len, "options.my_addresses")?;
-    let mut own_addresses = Vec::with_capacity(own.len());
+    let mut own_addresses = (!options.my_addresses.is_null()).then(|| Vec::with_capacity(own.len()));
     for ip in own {
-        own_addresses.extend(checked(ip, "options.my_addresses")?.to_std());
+        if let Some(addresses) = &mut own_addresses {
+            addresses.extend(checked(ip, "options.my_addresses")?.to_std());
+        }
     }
     let resolver = handle::optional(options.dns, "options.dns")?.map(|dns| Arc::clone(&dns.0));
     let host = fetching.map(|set| Arc::new(HostSet(set)) as Arc<dyn HostScripts>);

@@ -79,8 +79,21 @@ pub enum Why {
     Otherwise,
     /// The source of the system's settings that decided.
     Settings(&'static str),
-    /// The answer of a script: its result text and the time it ran, in nanoseconds.
-    Script(Arc<str>, u64),
+    /// The answer of a script.
+    Script(Arc<Scripted>),
+}
+
+/// What a script said, and what was made of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scripted {
+    /// Its result text.
+    pub answer: String,
+    /// Elements of the result that name no proxy, as written.
+    pub skipped: Vec<String>,
+    /// What it said through `alert`, one line each.
+    pub alerts: String,
+    /// Nanoseconds of script time, of the last run when a name had to be looked up.
+    pub took_ns: u64,
 }
 
 impl fmt::Display for Why {
@@ -96,7 +109,9 @@ impl fmt::Display for Why {
             Why::Rule(index, pattern) => write!(f, "rule {index}, \"{pattern}\""),
             Why::Otherwise => f.write_str("no more special entry"),
             Why::Settings(source) => write!(f, "settings from {source}"),
-            Why::Script(text, ns) => write!(f, "script answered \"{text}\" after {} us", ns / 1000),
+            Why::Script(said) => {
+                write!(f, "script answered \"{}\" after {} us", said.answer, said.took_ns / 1000)
+            }
         }
     }
 }

@@ -21,6 +21,10 @@ class Selectors(unittest.TestCase):
     def ask(self, selector, url):
         return ["DIRECT" if proxy is None else proxy.host for proxy in self.engine.proxies_for_url(selector, url)]
 
+    def test_names_of_discovery(self):
+        names = byway.wpad_names("a.b.example.co.uk", "example.co.uk")
+        self.assertEqual(names, ["wpad.b.example.co.uk", "wpad.example.co.uk"])
+
     def test_selectors_are_made_of_others(self):
         a, b = self.fixed("a.example"), self.fixed("b.example")
         schemes = ProxySelector.per_scheme(self.engine, {"http": a, "ftp": None}, b)

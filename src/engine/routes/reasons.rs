@@ -18,11 +18,19 @@ pub(super) fn insert(document: &mut Map<String, Value>, why: &[Why], moved: &[Mo
     if !why.is_empty() {
         document.insert("because".into(), why.iter().map(Why::to_string).collect());
     }
-    if let Some((answer, ns)) = why.iter().find_map(|why| match why {
-        Why::Script(answer, ns) => Some((answer, ns)),
+    let said = why.iter().find_map(|why| match why {
+        Why::Script(said) => Some(said),
         _ => None,
-    }) {
-        document.insert("script".into(), json!({"answer": &**answer, "took_us": ns / 1000}));
+    });
+    if let Some(said) = said {
+        let mut script = json!({"answer": said.answer, "took_us": said.took_ns / 1000});
+        if !said.skipped.is_empty() {
+            script["skipped"] = json!(said.skipped);
+        }
+        if !said.alerts.is_empty() {
+            script["alerts"] = json!(said.alerts);
+        }
+        document.insert("script".into(), script);
     }
     if !moved.is_empty() {
         let shown = moved.iter().map(|m| json!({"proxy": m.proxy, "remaining_ms": m.remaining_ms}));
@@ -35,6 +43,11 @@ pub(super) fn lines(reasons: &Reasons) -> String {
     let mut lines = String::new();
     for why in &reasons.why {
         lines.push_str(&format!("  because: {why}\n"));
+        if let Why::Script(said) = why {
+            for skipped in &said.skipped {
+                lines.push_str(&format!("    names no proxy: \"{skipped}\"\n"));
+            }
+        }
     }
     for moved in &reasons.moved {
         let seconds = moved.remaining_ms.div_ceil(1000);

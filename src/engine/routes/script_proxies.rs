@@ -30,8 +30,8 @@ pub struct ScriptSettings {
     pub options: PacOptions,
     /// Who resolves names; `None` = the resolver of the address that is asked about.
     pub resolver: Option<Arc<Resolver>>,
-    /// This machine's addresses; empty = those the routing table prefers.
-    pub own_addresses: Vec<IpAddr>,
+    /// This machine's addresses; `None` = those the routing table prefers.
+    pub own_addresses: Option<Vec<IpAddr>>,
     /// Who fetches.
     pub host: Option<Arc<dyn HostScripts>>,
     /// A script that is older is fetched anew by the next question; 0 = never by age.
@@ -372,9 +372,8 @@ impl ScriptQuestion {
     fn ask(&self, asker: &Asker<'_>, evaluation: Evaluation, question: Question) -> Result<Result<At>> {
         let name = match &question {
             Question::OwnAddresses => {
-                let given = self.script().map(|script| script.settings.own_addresses.clone());
-                let own =
-                    given.filter(|own| !own.is_empty()).unwrap_or_else(crate::sys::resolve::own_addresses);
+                let given = self.script().and_then(|script| script.settings.own_addresses.clone());
+                let own = given.unwrap_or_else(crate::sys::resolve::own_addresses);
                 return Ok(self.go_on(asker, evaluation, question, &own));
             }
             Question::Addresses(name) => name,

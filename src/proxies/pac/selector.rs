@@ -5,7 +5,7 @@ use super::engine::{Answers, Calendar, Call, Input, Outcome, PacScript, Question
 use super::question::{host_argument, url_argument};
 use crate::error::{Error, Result, Source, Status};
 use crate::proxies::fixed::direct_list;
-use crate::proxies::{Choice, ProxyKind, ProxySelector, Target, Why, network};
+use crate::proxies::{Choice, ProxyKind, ProxySelector, Scripted, Target, Why, network};
 use crate::runtime::clock::Clock;
 use crate::script::{Limits, Pool, Zone};
 use std::fmt;
@@ -300,6 +300,11 @@ fn read(options: &PacOptions, name: &str, ran: Ran) -> Result<Choice> {
         return Err(named(Error::new(Status::E_PAC, why)));
     }
     let proxies = if answer.proxies.is_empty() { direct_list() } else { answer.proxies.into() };
-    let took = u64::try_from(ran.took.as_nanos()).unwrap_or(u64::MAX);
-    Ok(Choice { proxies, why: Why::Script(ran.text.into(), took) })
+    let said = Scripted {
+        answer: ran.text,
+        skipped: answer.skipped,
+        alerts: ran.alerts,
+        took_ns: u64::try_from(ran.took.as_nanos()).unwrap_or(u64::MAX),
+    };
+    Ok(Choice { proxies, why: Why::Script(Arc::new(said)) })
 }

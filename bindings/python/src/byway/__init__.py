@@ -40,7 +40,7 @@ from .invocation import Invocation
 from .invokers import Invokers, InvokersBuilder
 from .ip import Compat, Filter, FirstFamily, host_canonical, host_is_literal, ip_order, ip_text
 from .proxy import Proxy, ProxyKind, ProxyRequest, ProxySelector
-from .proxy_settings import BypassFlag, BypassStyle, PacFlag, PacOptions, ScriptRequest, SystemSettings
+from .proxy_settings import BypassFlag, BypassStyle, PacFlag, PacOptions, ScriptRequest, SystemSettings, wpad_names
 from .queue import Completion, Queue
 from .route import Address, Hop, NoCoalescing, Peer, Route, Service
 from .router import Router, RouterRequest
@@ -61,5 +61,5 @@ __all__ = [
     "Selection", "Selector", "Service", "Session", "ShutdownError", "Source", "SourceEvent", "SourceEventKind", "SystemSettings", "Tell",
     "TimeoutError", "UnsupportedError", "Want", "connect", "find_library", "has_feature", "host_canonical",
     "host_is_literal", "ip_order", "ip_text", "plan", "rule_check", "rule_key", "status_message", "status_name",
-    "version", "version_number",
+    "version", "version_number", "wpad_names",
 ]

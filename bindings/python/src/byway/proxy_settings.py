@@ -8,7 +8,7 @@ import os
 from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _abi, _callbacks
-from ._core import Handle, array_of, call, check, string
+from ._core import Handle, array_of, call, check, string, take_text
 from ._library import lib
 from .dns import Dns
 from .engine import Call
@@ -20,6 +20,13 @@ Text = Union[str, bytes]
 def raw_of(text: Text) -> bytes:
     """Texts are UTF-8; files come as they are."""
     return text if isinstance(text, bytes) else text.encode()
+
+
+def wpad_names(domain: str, stop_at: str = "") -> List[str]:
+    """Names at which a proxy script is looked for below a machine's domain (WPAD by DNS), most specific first; nothing above
+    ``stop_at``, the registrable domain. The script is ``http://NAME/wpad.dat``."""
+    raw, stop = domain.encode(), stop_at.encode()
+    return take_text(lib.byway_wpad_names, raw, len(raw), stop, len(stop)).splitlines()
 
 
 class BypassStyle(enum.IntEnum):
@@ -62,8 +69,8 @@ class PacOptions:
     source: Optional[Text] = None
     #: Who resolves the names it asks for; None: the resolver of the address in question.
     dns: Optional[Dns] = None
-    #: For ``myIpAddress``; empty: those that the routing table prefers towards the internet.
-    my_addresses: Sequence[Union[str, Ip]] = ()
+    #: For ``myIpAddress``; None: those that the routing table prefers towards the internet.
+    my_addresses: Optional[Sequence[Union[str, Ip]]] = None
     #: A fetched script that is older is fetched anew by the next question; 0: only on request and after the network changed.
     refresh: float = 0
     memory_limit: int = 0
@@ -79,13 +86,13 @@ class PacOptions:
         options = _abi.byway_pac_options()
         lib.byway_pac_options_init(ctypes.addressof(options))
         url, source = self.url.encode(), None if self.source is None else raw_of(self.source)
-        addresses = array_of(_abi.byway_ip, [ip_to(ip) for ip in self.my_addresses])
+        addresses = array_of(_abi.byway_ip, [ip_to(ip) for ip in self.my_addresses or ()])
         options.url = string(url)
         if source is not None:
             # An empty text is a text too; it must not look like none.
             options.source = string(source)
         options.dns = None if self.dns is None else self.dns.pointer
-        if self.my_addresses:
+        if self.my_addresses is not None:
             options.my_addresses, options.my_addresses_len = ctypes.addressof(addresses), len(self.my_addresses)
         options.refresh_ms, options.time_limit_ms = round(self.refresh * 1000), round(self.time_limit * 1000)
         options.memory_limit, options.names_limit = self.memory_limit, self.names_limit
