@@ -948,6 +948,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_proxy_selector_new_system": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
     "byway_proxy_selector_set_system": (c_int32, [c_void_p, c_void_p, c_void_p]),
     "byway_engine_proxies_for_url": (c_int32, [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p, c_int64, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
+    "byway_wpad_names": (c_int32, [c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p]),
     "byway_engine_bad_proxies": (c_int32, [c_void_p, c_void_p, c_void_p]),
     "byway_engine_mark_proxy": (c_int32, [c_void_p, c_void_p, c_void_p]),
     "byway_engine_forget_bad_proxies": (c_int32, [c_void_p, c_void_p]),
