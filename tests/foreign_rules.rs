@@ -116,6 +116,15 @@ fn an_explanation_names_match_draw_and_subset_and_repeats_the_draw_of_the_choice
 }
 
 #[test]
+fn an_explanation_of_a_port_says_what_was_wanted_and_mock_calls_take_one_line() {
+    let (chain, store) = chain();
+    store.put("com.foo.Bar::.condition-router", "conditions: ['=> port=1']\nforce: true\n").unwrap();
+    let text = chain.explain(&Invocation::new(b"hello")).unwrap().to_text();
+    assert!(text.contains("\"=> port=1\" wants port = 1\n") && text.contains("(port=20880)"), "{text}");
+    assert!(!text.contains("the call asks for mocks"), "{text}");
+}
+
+#[test]
 fn a_dry_run_shows_what_a_mesh_rule_would_change_and_sets_nothing() {
     let (chain, store) = chain();
     let calls = [Invocation::new(b"hello")];

@@ -377,6 +377,8 @@ mod tests {
             ("conditions:\n- '=> region=$region'", &[]),
             ("conditions:\n- '=> region=hz & host=10.0.0.2'", &["2:3 Warning | region=hz & host=10.0.0.2"]),
             ("conditions:\n- '=> a==b'\n- '=> c==d'", &["2:8 Error | ==", "3:8 Error | =="]),
+            // Not also that the key has no values.
+            ("conditions:\n- '=> a=9~1'", &["2:9 Error | 9~1"]),
             ("priority: 3\nruntime: false\nenabled: false\nconditions: ['=> a==b']", &["4:19 Error | =="]),
             ("priority: 3\nconditions: ['=> region=hz']", &["1:11 Hint | fixed places"]),
             (

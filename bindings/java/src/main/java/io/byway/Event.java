@@ -57,7 +57,13 @@ public final class Event {
          * A chain wants other rules than before, see {@code byway_chain_keys}; {@code subject} is its consumer URL.
          * Comes through the engine's queue.
          */
-        CHAIN_KEYS(Abi.EVENT_CHAIN_KEYS);
+        CHAIN_KEYS(Abi.EVENT_CHAIN_KEYS),
+
+        /**
+         * A script rule in force failed while it routed a call, whose list stayed as it was: the error has line and column
+         * of the script, the subject is the rule's key or URL. Comes through the engine's queue.
+         */
+        RULE_FAILED(Abi.EVENT_RULE_FAILED);
 
         private static final Kind[] ALL = values();
 

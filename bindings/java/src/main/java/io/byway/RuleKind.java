@@ -9,7 +9,13 @@ public enum RuleKind {
     TAG(Abi.RULE_TAG),
 
     /** Affinity of a service or provider application: {@code .affinity-router}. */
-    AFFINITY(Abi.RULE_AFFINITY);
+    AFFINITY(Abi.RULE_AFFINITY),
+
+    /** VirtualService and DestinationRule of a provider application: {@code .MESHAPPRULE}. */
+    MESH(Abi.RULE_MESH),
+
+    /** A script of a provider application: {@code .script-router}. */
+    SCRIPT(Abi.RULE_SCRIPT);
 
     private final int number;
 
