@@ -33,7 +33,14 @@ public final class Main {
                     OrderKinds.KINDS,
                     NetKinds.KINDS,
                     ProxyKinds.KINDS,
-                    RaceKinds.KINDS);
+                    RaceKinds.KINDS,
+                    RuleKinds.KINDS,
+                    TagKinds.KINDS,
+                    MeshKinds.KINDS,
+                    ScriptKinds.KINDS,
+                    WordKinds.KINDS,
+                    PickKinds.KINDS,
+                    BeyondKinds.KINDS);
 
     private final Set<String> only;
     private final Map<String, Case.Run> kinds = new HashMap<>();
