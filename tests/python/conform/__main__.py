@@ -21,13 +21,14 @@ import pac
 import picks
 import proxies
 import race
+import retry
 import rules
 import scripts
 import words
 from case import Fails, Skips
 
 SUBJECTS = (okhttp, okhttp_selector, dialogues, race, rules, mesh, scripts, words, beyond, picks, net, order,
-            proxies, pac, files)
+            proxies, pac, retry, files)
 KINDS = {key: run for subject in SUBJECTS for key, run in subject.KINDS.items()}
 
 
