@@ -306,6 +306,23 @@ static void choice_once(struct bench *b)
     byway_choice_free(choice);
 }
 
+static void method_once(struct bench *b)
+{
+    byway_invocation_set_method(b->call, "hello", 5);
+    byway_session_route(b->session, b->call, &view, NULL);
+}
+
+static void attachments_once(struct bench *b)
+{
+    byway_invocation_reset(b->call);
+    byway_invocation_set_method(b->call, "hello", 5);
+    byway_invocation_set_attachment(b->call, "trace", 5, "value", 5);
+    byway_invocation_set_attachment(b->call, "user", 4, "value", 5);
+    byway_invocation_set_attachment(b->call, "region", 6, "value", 5);
+    byway_invocation_set_attachment(b->call, "dubbo.tag", 9, "", 0);
+    byway_session_route(b->session, b->call, &view, NULL);
+}
+
 static void pick_once(struct bench *b)
 {
     byway_session_pick(b->session, b->call, NULL, &picked, NULL);
@@ -316,6 +333,8 @@ static const struct {
     void (*once)(struct bench *);
 } counted[] = {
     { "chain_view", view_once },
+    { "chain_view_method_set", method_once },
+    { "chain_view_4_attachments_set", attachments_once },
     { "chain_without_session", tags_once },
     { "chain_choice", choice_once },
     { "chain_session_pick", pick_once },

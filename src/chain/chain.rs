@@ -6,7 +6,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use super::compiled::Compiled;
@@ -21,6 +20,7 @@ use super::store::{RuleStore, Subscriber};
 use super::url::Url;
 use crate::error::{Error, Result};
 use crate::runtime::random::{RandomSource, SharedStream};
+use crate::sys::published::Published;
 
 /// What a chain is made of.
 pub struct ChainOptions {
@@ -62,7 +62,7 @@ pub struct Chain {
 }
 
 pub(crate) struct Shared {
-    pub(crate) current: ArcSwap<Plan>,
+    pub(crate) current: Published<Plan>,
     /// Of the current plan; what sessions compare.
     pub(crate) generation: AtomicU64,
     state: Mutex<State>,
@@ -182,7 +182,7 @@ impl Chain {
         });
         let stream = random.shared_stream();
         let shared = Arc::new(Shared {
-            current: ArcSwap::from_pointee(plan),
+            current: Published::new(Arc::new(plan)),
             generation: AtomicU64::new(0),
             state: Mutex::new(State {
                 invokers,
@@ -243,7 +243,7 @@ impl Chain {
 
     /// The list of the current world.
     pub fn invokers(&self) -> Arc<Invokers> {
-        Arc::clone(&self.shared.current.load().invokers)
+        Arc::clone(&self.shared.current.read().invokers)
     }
 
     /// Replaces the routers, for example when a static rule from a URL came or a host router was registered.
@@ -367,10 +367,10 @@ impl Shared {
         state.made = made;
         state.generation += 1;
         let plan = self.assemble(state.generation, &state.invokers, stages, state.recent.as_ref());
-        let old = self.current.swap(Arc::new(plan));
+        self.current.replace(Arc::new(plan));
         self.generation.store(state.generation, Ordering::Release);
         drop(state);
-        drop(old);
+        self.current.sweep();
         if changed {
             let observer = self.keys_observer.lock().clone();
             if let Some(observer) = observer {

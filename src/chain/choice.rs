@@ -32,6 +32,8 @@ pub struct Choice {
 }
 
 enum ChoiceBody {
+    /// Kept by the plan under this number ([`Plan::settled_at`]).
+    Settled(u32),
     Node(Arc<Node>),
     Own(Outcome),
 }
@@ -40,6 +42,7 @@ impl Choice {
     fn outcome(&self) -> Option<&Outcome> {
         match &self.body {
             ChoiceBody::Own(outcome) => Some(outcome),
+            ChoiceBody::Settled(place) => self.plan.settled_at(*place),
             ChoiceBody::Node(node) => match &node.kind {
                 NodeKind::Rows(outcome) => Some(outcome),
                 NodeKind::Draw { .. } => None,
@@ -121,8 +124,16 @@ impl Chain {
     /// # Errors
     /// What a host router failed with.
     pub fn route(&self, call: &Invocation<'_>) -> Result<Choice> {
-        let plan = self.shared.current.load_full();
-        self.choose(plan, call, None)
+        let plan = self.shared.current.read();
+        if let Some(place) = plan.quick_place(call)
+            && plan.settled_at(place).is_some()
+        {
+            let body = ChoiceBody::Settled(place);
+            return Ok(Choice { plan: plan.share(), body, drawn: Box::default() });
+        }
+        let shared = plan.share();
+        drop(plan);
+        self.choose(shared, call, None)
     }
 
     /// Routes a call under an availability mask: bit *n* = row *n* of [`Choice::invokers`] may serve. The memo is not
@@ -131,7 +142,7 @@ impl Chain {
     /// # Errors
     /// `E_STATE` when the mask was made for another list than `invokers`; what a host router failed with.
     pub fn route_masked(&self, call: &Invocation<'_>, invokers: &Invokers, mask: &Bits) -> Result<Choice> {
-        let plan = self.shared.current.load_full();
+        let plan = self.shared.current.load();
         if plan.invokers.id() != invokers.id() {
             return Err(Error::new(Status::E_STATE, "the list has changed since the mask was made"));
         }
@@ -143,11 +154,8 @@ impl Chain {
     /// # Errors
     /// What a host router failed with.
     pub fn route_with<T>(&self, call: &Invocation<'_>, body: impl FnOnce(View<'_>) -> T) -> Result<T> {
-        let plan = self.shared.current.load();
-        if let Some(Node { kind: NodeKind::Rows(outcome), .. }) =
-            plan.quick(call).and_then(|quick| quick.node.get()).map(|node| &**node)
-            && outcome.resume_at.is_none()
-        {
+        let plan = self.shared.current.read();
+        if let Some(outcome) = plan.settled(call) {
             return Ok(body(View::of(&plan, outcome)));
         }
         drop(plan);
@@ -164,15 +172,14 @@ impl Chain {
     /// # Errors
     /// What a host router failed with.
     pub fn route_tags(&self, call: &Invocation<'_>, out: &mut [u64]) -> Result<(usize, u64)> {
-        let plan = self.shared.current.load();
-        if let Some(Node { kind: NodeKind::Rows(outcome), .. }) =
-            plan.quick(call).and_then(|quick| quick.node.get()).map(|node| &**node)
-            && outcome.resume_at.is_none()
-        {
+        let plan = self.shared.current.read();
+        if let Some(outcome) = plan.settled(call) {
             let rows = outcome.rows();
-            match outcome.tags(&plan.invokers) {
-                Some(tags) => out.iter_mut().zip(tags).for_each(|(slot, tag)| *slot = *tag),
-                None => copy_tags(rows, &plan.invokers, out),
+            if !out.is_empty() {
+                match outcome.tags(&plan.invokers) {
+                    Some(tags) => copy(tags, out),
+                    None => copy_tags(rows, &plan.invokers, out),
+                }
             }
             return Ok((rows.len(), plan.generation));
         }
@@ -194,10 +201,17 @@ impl Chain {
 }
 
 #[inline]
+fn copy(from: &[u64], to: &mut [u64]) {
+    for (slot, tag) in to.iter_mut().zip(from) {
+        *slot = *tag;
+    }
+}
+
+#[inline]
 pub(crate) fn copy_tags(rows: Rows<'_>, invokers: &Invokers, out: &mut [u64]) {
     match (rows, invokers.tags()) {
         (Rows::All(count), Some(tags)) => {
-            out.iter_mut().zip(tags.iter().take(count)).for_each(|(slot, tag)| *slot = *tag);
+            copy(tags.get(..count).unwrap_or(tags), out);
         }
         (rows, Some(tags)) => {
             for (slot, row) in out.iter_mut().zip(rows.iter()) {

@@ -91,7 +91,7 @@ impl Chain {
     /// # Errors
     /// What a host router failed with.
     pub fn explain(&self, call: &Invocation<'_>) -> Result<Explanation> {
-        let plan = self.shared.current.load_full();
+        let plan = self.shared.current.load();
         let mut stream = &self.shared.stream;
         choose(plan, call, None, &mut |bound| stream.below(bound))?.explain(call)
     }
@@ -115,7 +115,7 @@ impl Chain {
             }
             _ => None,
         };
-        let now = self.shared.current.load_full();
+        let now = self.shared.current.load();
         let then = self.plan_with(key, rule)?;
         let mut differences = Vec::new();
         for (number, call) in calls.iter().enumerate() {

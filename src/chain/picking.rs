@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::bits::Rows;
 use super::chain::Chain;
 use super::invocation::Invocation;
-use super::memo::{Node, NodeKind};
 use super::pick::{self as picks};
 use super::pick::{
     Balance, CallStats, Outcome, Picked, Picker, Quirks, Request, ServiceStats, Sticky, Ticket,
@@ -130,12 +129,8 @@ impl Chain {
     /// list; those of [`Picker::pick`]; what a host router failed with.
     pub fn pick(&self, call: &Invocation<'_>, wish: &Wish<'_>) -> Result<Picked> {
         let (picking, draw) = (&self.shared.picking, &self.shared.stream);
-        let plan = self.shared.current.load();
-        if let Some(Node { kind: NodeKind::Rows(outcome), .. }) =
-            plan.quick(call).and_then(|quick| quick.node.get()).map(|node| &**node)
-            && outcome.resume_at.is_none()
-            && !outcome.rows().is_empty()
-        {
+        let plan = self.shared.current.read();
+        if let Some(outcome) = plan.settled(call).filter(|outcome| !outcome.rows().is_empty()) {
             return picking.pick(&plan, outcome.rows(), call, wish, draw);
         }
         drop(plan);

@@ -10,7 +10,7 @@ use super::compiled::{Compiled, CompiledStep};
 use super::hash;
 use super::invocation::{Invocation, as_text};
 use super::live::{Kind, Live};
-use super::memo::{Memo, Node, NodeKind};
+use super::memo::{Memo, Node, NodeKind, Outcome};
 use super::picking::Picking;
 use super::program::{CallTest, Destinations, Fallback, Firing, Program, Step, Then};
 use super::recent::Recent;
@@ -94,12 +94,16 @@ pub(crate) struct Quick {
 }
 
 /// Calls that have nothing but a method name: found by one hash.
-#[derive(Default)]
 struct QuickIndex {
-    by_method: HashTable<(Box<[u8]>, Quick)>,
-    /// For every other name, when rules tell names apart by equality alone.
-    other: Option<Quick>,
+    /// Places in `slots`, when there are many.
+    by_method: HashTable<u32>,
+    /// By name, and behind them, where rules tell names apart by equality alone, one for every other name.
+    slots: Box<[(Box<[u8]>, Quick)]>,
+    names: usize,
 }
+
+/// Up to so many names are compared one by one.
+const FEW_NAMES: usize = 4;
 
 /// What a call's tag is to a tag step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -299,17 +303,37 @@ impl Plan {
     /// What is known about a call that has nothing but a method name.
     #[inline]
     pub(crate) fn quick(&self, call: &Invocation<'_>) -> Option<&Quick> {
+        self.quick_at(self.quick_place(call)?)
+    }
+
+    /// Where that is kept.
+    #[inline]
+    pub(crate) fn quick_place(&self, call: &Invocation<'_>) -> Option<u32> {
         if !self.is_bare(call) {
             return None;
         }
-        let method = call.effective_method();
-        if !self.quick.by_method.is_empty() {
-            let hash = hash::bytes(hash::seed(), method);
-            if let Some((_, slot)) = self.quick.by_method.find(hash, |(name, _)| hash::same(name, method)) {
-                return Some(slot);
-            }
+        self.quick.find(call.effective_method())
+    }
+
+    /// What is kept there.
+    #[inline]
+    pub(crate) fn quick_at(&self, place: u32) -> Option<&Quick> {
+        self.quick.slots.get(place as usize).map(|(_, quick)| quick)
+    }
+
+    /// What such a call came to before: rows, with nothing behind them.
+    #[inline]
+    pub(crate) fn settled_at(&self, place: u32) -> Option<&Outcome> {
+        match self.quick_at(place)?.node.get().map(|node| &node.kind)? {
+            NodeKind::Rows(outcome) if outcome.resume_at.is_none() => Some(outcome),
+            _ => None,
         }
-        self.quick.other.as_ref()
+    }
+
+    /// What a call that has nothing but a method name came to before: rows, with nothing behind them.
+    #[inline]
+    pub(crate) fn settled(&self, call: &Invocation<'_>) -> Option<&Outcome> {
+        self.settled_at(self.quick_place(call)?)
     }
 
     /// What the call is to the rules: known, or found out now, into `own`.
@@ -446,13 +470,30 @@ fn index_program(
 
 impl QuickIndex {
     fn new(calls: &CallIndex) -> QuickIndex {
-        let (names, looks_inside) = calls.exact_methods();
-        let mut by_method = HashTable::with_capacity(names.len());
-        for name in names {
-            let hash = hash::bytes(hash::seed(), &name);
-            by_method
-                .insert_unique(hash, (name, Quick::default()), |(name, _)| hash::bytes(hash::seed(), name));
+        let (list, looks_inside) = calls.exact_methods();
+        let names = list.len();
+        let mut by_method = HashTable::new();
+        if names > FEW_NAMES {
+            let hashes: Vec<u64> = list.iter().map(|name| hash::bytes(hash::seed(), name)).collect();
+            by_method.reserve(names, |place: &u32| hashes.get(*place as usize).copied().unwrap_or(0));
+            for (place, hash) in (0u32..).zip(&hashes) {
+                by_method.insert_unique(*hash, place, |place| hashes.get(*place as usize).copied().unwrap_or(0));
+            }
         }
-        QuickIndex { by_method, other: if looks_inside { None } else { Some(Quick::default()) } }
+        let every_other = (!looks_inside).then(Box::default);
+        let slots = list.into_iter().chain(every_other).map(|name| (name, Quick::default())).collect();
+        QuickIndex { by_method, slots, names }
+    }
+
+    #[inline]
+    fn find(&self, method: &[u8]) -> Option<u32> {
+        let same = |place: u32| self.slots.get(place as usize).is_some_and(|(name, _)| hash::same(name, method));
+        let known = if self.names <= FEW_NAMES {
+            (0..self.names as u32).find(|place| same(*place))
+        } else {
+            self.by_method.find(hash::bytes(hash::seed(), method), |place| same(*place)).copied()
+        };
+        let every_other = (self.slots.len() > self.names).then_some(self.names as u32);
+        known.or(every_other)
     }
 }

@@ -322,7 +322,7 @@ impl Session {
     #[cold]
     fn renew(&mut self) {
         self.forget();
-        let plan = self.chain.current.load_full();
+        let plan = self.chain.current.load();
         self.generation = plan.generation;
         self.plan = Some(plan);
     }
@@ -401,7 +401,7 @@ impl Session {
     /// The last result as a choice that pins its world by itself, for example to explain it.
     pub fn choice(&mut self, call: &Invocation<'_>) -> Result<Choice> {
         self.prepare()?;
-        let plan = self.plan.clone().unwrap_or_else(|| self.chain.current.load_full());
+        let plan = self.plan.clone().unwrap_or_else(|| self.chain.current.load());
         let stream = &mut self.stream;
         choose(plan, call, None, &mut |bound| stream.below(bound))
     }

@@ -8,6 +8,7 @@ pub mod fence;
 pub mod fork;
 pub mod futex;
 pub mod poller;
+pub mod published;
 pub mod record;
 pub mod resolve;
 pub mod slab;

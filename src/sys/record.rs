@@ -17,6 +17,9 @@ pub const MAX_TYPES: usize = 48;
 /// Callbacks nested on one thread. Selectors may nest to 8; listeners and destroys come on top.
 pub const MAX_DEPTH: usize = 16;
 
+/// Looks at [published](super::published) values nested on one thread that need no count.
+const HAZARDS: usize = 4;
+
 /// Work put off until the thread leaves the library, when no lock of ours is held.
 pub type Job = Box<dyn FnOnce()>;
 
@@ -29,6 +32,8 @@ pub(super) struct Cache {
 
 /// One thread's record.
 pub struct Record {
+    /// What this thread looks at and nobody may drop; null where nothing.
+    hazards: [AtomicPtr<()>; HAZARDS],
     engines: [AtomicU64; MAX_DEPTH],
     objects: [AtomicUsize; MAX_DEPTH],
     depth: AtomicUsize,
@@ -109,6 +114,7 @@ fn adopt() -> Option<&'static Record> {
 
 fn create() -> &'static Record {
     let record: &'static Record = Box::leak(Box::new(Record {
+        hazards: [const { AtomicPtr::new(ptr::null_mut()) }; HAZARDS],
         engines: [const { AtomicU64::new(0) }; MAX_DEPTH],
         objects: [const { AtomicUsize::new(0) }; MAX_DEPTH],
         depth: AtomicUsize::new(0),
@@ -168,6 +174,12 @@ impl Record {
     /// True when a callback made on behalf of `object` is running on this thread.
     pub fn inside_object(&self, object: usize) -> bool {
         self.objects.iter().take(self.callback_depth()).any(|slot| slot.load(Ordering::Relaxed) == object)
+    }
+
+    /// A slot that holds nothing. Only this thread writes to it.
+    #[inline]
+    pub(super) fn free_hazard(&self) -> Option<&AtomicPtr<()>> {
+        self.hazards.iter().find(|slot| slot.load(Ordering::Relaxed).is_null())
     }
 
     /// The library was entered on this thread.
@@ -268,6 +280,19 @@ pub fn anyone_inside(engine: u64) -> bool {
         at = record.next.load(Ordering::Acquire);
     }
     false
+}
+
+/// What all threads look at. The caller has made it unreachable and passed the heavy side of the fence.
+pub(super) fn hazards() -> Vec<*const ()> {
+    let mut held = Vec::new();
+    let mut at = ALL.load(Ordering::Acquire);
+    // SAFETY: as in `adopt`.
+    while let Some(record) = unsafe { at.as_ref() } {
+        let slots = record.hazards.iter().map(|slot| slot.load(Ordering::Acquire).cast_const());
+        held.extend(slots.filter(|pointer| !pointer.is_null()));
+        at = record.next.load(Ordering::Acquire);
+    }
+    held
 }
 
 /// Handles of one type that are alive, summed over all threads.

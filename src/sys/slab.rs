@@ -138,7 +138,8 @@ impl<T: Slot> Slab<T> {
     /// As [`Slab::insert`], written in place by `init`, which must initialise all of it.
     #[inline(always)]
     pub fn insert_with(&self, init: impl FnOnce(&mut MaybeUninit<T>)) -> NonNull<Cell<T>> {
-        let cell = self.take();
+        let record = record::current();
+        let cell = self.take(record);
         // SAFETY: a cell taken from the free list belongs to nobody else.
         unsafe {
             init(&mut *(*cell.as_ptr()).value.get());
@@ -146,13 +147,13 @@ impl<T: Slot> Slab<T> {
             header.count.store(1, Ordering::Relaxed);
             header.word.store(Header::expect(T::INFO, LIVE), Ordering::Release);
         }
-        record::current().count_live(T::INFO.index, 1);
+        record.count_live(T::INFO.index, 1);
         cell
     }
 
     #[inline]
-    fn take(&self) -> NonNull<Cell<T>> {
-        let Some(slot) = record::current().cache(T::INFO.index) else { return self.take_global(None) };
+    fn take(&self, record: &record::Record) -> NonNull<Cell<T>> {
+        let Some(slot) = record.cache(T::INFO.index) else { return self.take_global(None) };
         let mut cache = slot.get();
         let Some(cell) = NonNull::new(cache.head.cast::<Cell<T>>()) else {
             return self.take_global(Some(slot));
@@ -214,8 +215,9 @@ impl<T: Slot> Slab<T> {
     /// Puts a cell whose value is gone back. Its word says DEAD already.
     #[inline]
     fn put(&self, cell: NonNull<Cell<T>>) {
-        record::current().count_live(T::INFO.index, -1);
-        let slot = record::current().cache(T::INFO.index);
+        let record = record::current();
+        record.count_live(T::INFO.index, -1);
+        let slot = record.cache(T::INFO.index);
         match slot {
             Some(slot) if slot.get().len < 2 * BATCH => {
                 let mut cache = slot.get();
