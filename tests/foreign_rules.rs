@@ -213,3 +213,34 @@ fn only_a_script_that_says_it_is_pure_has_its_answers_kept() {
     });
     assert!(others.any(|rows| ran_once_more(&rows)));
 }
+
+/// A text of which one condition is edited is compiled after the one before; it must come to what a chain makes of it that
+/// has never seen another.
+#[test]
+fn an_edited_text_means_what_it_says() {
+    let (chain, store) = chain();
+    let mut targets: Vec<usize> = (0..30).map(|i| i % 3).collect();
+    for round in 0..60 {
+        // One condition changes, now and then two, a force, or the number of conditions.
+        let at = round * 7 % targets.len();
+        targets[at] = (targets[at] + 1 + round % 2) % 4;
+        if round % 5 == 0 {
+            let other = (at + 1) % targets.len();
+            targets[other] = 3;
+        }
+        if round % 11 == 10 {
+            targets.push(round % 3);
+        }
+        let mut text = format!("configVersion: v3.0\nforce: {}\nconditions:\n", round % 13 != 12);
+        for (i, target) in targets.iter().enumerate() {
+            text += &format!("  - method=m{i} => host=10.0.0.{} & v!=9\n", target + 1);
+        }
+        store.put("com.foo.Bar::.condition-router", &text).unwrap();
+        let (fresh, own) = self::chain();
+        own.put("com.foo.Bar::.condition-router", &text).unwrap();
+        for i in 0..targets.len() {
+            let method = format!("m{i}");
+            assert_eq!(kept(&chain, &method), kept(&fresh, &method), "round {round}, {method}");
+        }
+    }
+}

@@ -154,6 +154,10 @@ static void close_bench(struct bench *b)
 static void one_size(size_t count, size_t conditions)
 {
     static const char *const keys[] = { "trace", "user", "region", "dubbo.tag" };
+    static const byway_str texts[] = {
+        { "trace", 5 }, { "value", 5 }, { "user", 4 }, { "value", 5 }, { "region", 6 }, { "value", 5 }, { "dubbo.tag", 9 },
+        { "", 0 },
+    };
     struct bench b = open_bench(count, conditions);
     uint64_t *tags = calloc(count, sizeof *tags);
     const byway_choice *view = NULL;
@@ -208,7 +212,15 @@ static void one_size(size_t count, size_t conditions)
         byway_invocation_set_attachment(b.call, "dubbo.tag", 9, "", 0);
         byway_session_route(b.session, b.call, &view, NULL);
     });
-    figure("reset, method, 4 attachments and route", t);
+    figure("reset, method, 4 attachments one by one and route", t);
+    MEASURE(t, {
+        byway_invocation_reset(b.call);
+        byway_invocation_set_method(b.call, "hello", 5);
+        byway_invocation_set_attachments(b.call, texts, 8);
+        byway_session_route(b.session, b.call, &view, NULL);
+    });
+    snprintf(name, sizeof name, "chain_view_%zu_providers_4_attachments_set_anew_E", count);
+    bar(name, t / E, 15);
     free(tags);
     close_bench(&b);
 }

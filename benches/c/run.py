@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -12,8 +13,33 @@ sys.path.insert(0, str(ROOT / "tests" / "suite"))
 from artefacts import BUILD, PRIVATE, Broken, compile_c, compile_cpp, have, prefix  # noqa: E402
 
 
+# Bars that were passed over: name, value, limit.
+short = []
+
+
 def show(command, **options):
-    return subprocess.run(command, cwd=ROOT, **options).returncode
+    """Runs a program, shows what it says as it comes, and notes which bars are short."""
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, **options) as child:
+        for line in child.stdout:
+            print(line, end="", flush=True)
+            bar = re.match(r"bar (\S+) (\S+) (\S+) short$", line)
+            if bar:
+                short.append(bar.groups())
+    return child.returncode
+
+
+def reasons():
+    """Why a bar is short, as far as it is known: benches/short.txt, a pattern and a sentence a line."""
+    lines = (ROOT / "benches" / "short.txt").read_text().splitlines()
+    return [line.split(": ", 1) for line in lines if line and not line.startswith("#")]
+
+
+def summary():
+    known = reasons()
+    print(f"\n{len(short)} bars are short")
+    for name, value, limit in short:
+        why = next((why for pattern, why in known if fnmatch(name, pattern)), "not explained yet")
+        print(f"short {name}: {value}, limit {limit}: {why}")
 
 
 def instructions(program, name, count):
@@ -33,7 +59,7 @@ def main():
         text = source.read_text()
         program = compile_c([source], folder / source.stem,
                             [f"-L{library}", "-lbyway", f"-Wl,-rpath,{library}", "-lpthread", "-lm"], extra=["-O2"])
-        print(f"\n{source.stem}")
+        print(f"\n{source.stem}", flush=True)
         status |= show([str(program)])
         if "COUNT_ALLOCATIONS" in text:
             wraps = ",".join(f"--wrap={name}" for name in ("malloc", "calloc", "realloc", "posix_memalign"))
@@ -59,6 +85,7 @@ def main():
         print(f"\n{source.stem}", flush=True)
         status |= show([os.environ.get("CARGO", "cargo"), "bench", "--quiet", "--features", "script", "--bench",
                         source.stem])
+    summary()
     return status
 
 

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashTable;
+use memchr::memmem;
+use once_cell::sync::Lazy;
 use parking_lot::Mutex;
 
 use super::column::{ABSENT, ColumnData, Dictionary, Ids};
@@ -152,6 +154,13 @@ impl Building {
 
     #[inline]
     fn set(&mut self, row: usize, id: u32) {
+        // Most rows come one after the other, and most columns have few values.
+        if let (Held::Own(Ids::U8(ids)), Ok(small)) = (&mut self.ids, u8::try_from(id))
+            && ids.len() == row
+        {
+            ids.push(small);
+            return;
+        }
         let ids = self.ids.get();
         if ids.len() <= row || ids.get(row) != id {
             self.ids.own().set(row, id);
@@ -635,8 +644,8 @@ fn value_end(text: &str) -> usize {
 
 fn is_disabled(parts: &Parts<'_>) -> bool {
     // The common URL has neither word; looking for the words first spares reading every key.
-    let query = parts.query;
-    if !query.contains("abled=") {
+    static WORD: Lazy<memmem::Finder<'static>> = Lazy::new(|| memmem::Finder::new("abled="));
+    if WORD.find(parts.query.as_bytes()).is_none() {
         return false;
     }
     let last =

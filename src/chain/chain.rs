@@ -465,11 +465,16 @@ impl Shared {
                         None => continue,
                     }
                 }
-                SlotBody::Program(program) => StageBody::Program(compile(program, state, &mut made.compiled)),
+                SlotBody::Program(program) => {
+                    StageBody::Program(compile(program, state, None, &mut made.compiled))
+                }
                 SlotBody::Rule { key, otherwise } => {
                     let key = key.resolve(&state.invokers);
                     let active = key.as_ref().and_then(|key| active(key));
-                    let program = match (key, active) {
+                    let before = key.as_ref().and_then(|key| {
+                        state.made.lowered.get(&(Arc::clone(&slot.name), Arc::clone(key)))?.program.as_ref()
+                    });
+                    let program = match (key.clone(), active) {
                         (Some(key), Some((active, revision))) if active.in_force() => {
                             let one = self.lower(state, &slot.name, &key, active);
                             if let (Some(_), Some(error)) = (instead, &one.error) {
@@ -483,7 +488,9 @@ impl Shared {
                         _ => None,
                     };
                     match program.or_else(|| otherwise.clone()) {
-                        Some(program) => StageBody::Program(compile(&program, state, &mut made.compiled)),
+                        Some(program) => {
+                            StageBody::Program(compile(&program, state, before, &mut made.compiled))
+                        }
                         None => continue,
                     }
                 }
@@ -536,14 +543,22 @@ fn wanted_by(slots: &[RouterSlot], invokers: &Invokers) -> Vec<Arc<str>> {
     keys
 }
 
-/// The program over the list, from those already compiled if it is among them.
-fn compile(program: &Arc<Program>, state: &State, used: &mut CompiledPrograms) -> Arc<Compiled> {
+/// The program over the list, from those already compiled if it is among them, else after what was there `before`.
+fn compile(
+    program: &Arc<Program>,
+    state: &State,
+    before: Option<&Arc<Program>>,
+    used: &mut CompiledPrograms,
+) -> Arc<Compiled> {
     let address = Arc::as_ptr(program) as usize;
     let same = |one: &&Arc<Compiled>| one.invokers == state.invokers.id();
     let known = used.get(&address).or_else(|| state.made.compiled.get(&address)).filter(same);
     let compiled = match known {
         Some(known) => Arc::clone(known),
-        None => Arc::new(Compiled::new(program, &state.invokers)),
+        None => {
+            let before = before.and_then(|before| state.made.compiled.get(&(Arc::as_ptr(before) as usize)));
+            Arc::new(Compiled::new(program, &state.invokers, before.map(|before| &**before)))
+        }
     };
     used.insert(address, Arc::clone(&compiled));
     compiled

@@ -71,7 +71,7 @@ impl Choice {
         self.plan.invokers.tag(self.rows().nth(n)?)
     }
 
-    /// All tags, as an array made when first asked for; `None` for more than 4096, see [`tags_into`](Self::tags_into).
+    /// All tags, as an array made when first asked for; `None` for more than 16 384, see [`tags_into`](Self::tags_into).
     pub fn tags(&self) -> Option<&[u64]> {
         match (self.rows(), self.plan.invokers.tags()) {
             (Rows::All(_), Some(tags)) => Some(tags),
@@ -124,16 +124,22 @@ impl Chain {
     /// # Errors
     /// What a host router failed with.
     pub fn route(&self, call: &Invocation<'_>) -> Result<Choice> {
-        let plan = self.shared.current.read();
-        if let Some(place) = plan.quick_place(call)
-            && plan.settled_at(place).is_some()
-        {
-            let body = ChoiceBody::Settled(place);
-            return Ok(Choice { plan: plan.share(), body, drawn: Box::default() });
+        match self.settled(call) {
+            Ok(choice) => Ok(choice),
+            Err(plan) => self.choose(plan, call, None),
         }
-        let shared = plan.share();
-        drop(plan);
-        self.choose(shared, call, None)
+    }
+
+    /// The answer to a call that has nothing but a method name and was answered before; else the world to ask.
+    #[inline]
+    pub(crate) fn settled(&self, call: &Invocation<'_>) -> std::result::Result<Choice, Arc<Plan>> {
+        let plan = self.shared.current.read();
+        let place = plan.quick_place(call).filter(|place| plan.settled_at(*place).is_some());
+        let plan = plan.share();
+        match place {
+            Some(place) => Ok(Choice { plan, body: ChoiceBody::Settled(place), drawn: Box::default() }),
+            None => Err(plan),
+        }
     }
 
     /// Routes a call under an availability mask: bit *n* = row *n* of [`Choice::invokers`] may serve. The memo is not

@@ -20,7 +20,9 @@ pub(crate) struct Compiled {
     pub(crate) invokers: u64,
     pub(crate) steps: Vec<CompiledStep>,
     /// What the selection cache must not forget while this lives.
-    _held: Vec<Arc<Selection>>,
+    held: Vec<Arc<Selection>>,
+    /// Per step, where its part of `held` ends.
+    held_to: Vec<usize>,
 }
 
 pub(crate) enum CompiledStep {
@@ -74,29 +76,62 @@ pub(crate) struct CompiledEqual {
 }
 
 impl Compiled {
-    pub(crate) fn new(program: &Arc<Program>, invokers: &Invokers) -> Compiled {
+    /// The program over the list. Steps that `earlier`, what another text of the rule came to, has in the same place are
+    /// taken over.
+    pub(crate) fn new(program: &Arc<Program>, invokers: &Invokers, earlier: Option<&Compiled>) -> Compiled {
         let mut held = Vec::new();
+        let mut held_to = Vec::with_capacity(program.steps.len());
         let own = program.fallback == Fallback::PerStep;
-        let steps = program
-            .steps
-            .iter()
-            .map(|step| match step {
-                Step::Condition(condition) => compile_condition(condition, own, invokers, &mut held),
-                Step::Tag(tag) => CompiledStep::Tag(compile_tag(tag, invokers, &mut held)),
-                Step::Affinity(affinity) => CompiledStep::Affinity {
-                    set: invokers.select(&affinity.rows, &mut held),
-                    ratio: affinity.ratio,
-                    keep_empty: affinity.keep_empty,
-                },
-                Step::Equal(equal) => CompiledStep::Equal(CompiledEqual {
-                    column: equal.column.clone(),
-                    data: invokers.column_data(&equal.column),
-                    by_value: OnceCell::new(),
-                    force: equal.force,
-                }),
-            })
-            .collect();
-        Compiled { program: Arc::clone(program), invokers: invokers.id(), steps, _held: held }
+        let earlier = earlier
+            .filter(|before| before.invokers == invokers.id() && before.program.fallback == program.fallback);
+        let compile = |at: usize, step: &Step, held: &mut Vec<Arc<Selection>>| match step {
+            Step::Condition(condition) => earlier
+                .and_then(|before| before.taken_over(at, condition, held))
+                .unwrap_or_else(|| compile_condition(condition, own, invokers, held)),
+            Step::Tag(tag) => CompiledStep::Tag(compile_tag(tag, invokers, held)),
+            Step::Affinity(affinity) => CompiledStep::Affinity {
+                set: invokers.select(&affinity.rows, held),
+                ratio: affinity.ratio,
+                keep_empty: affinity.keep_empty,
+            },
+            Step::Equal(equal) => CompiledStep::Equal(CompiledEqual {
+                column: equal.column.clone(),
+                data: invokers.column_data(&equal.column),
+                by_value: OnceCell::new(),
+                force: equal.force,
+            }),
+        };
+        let mut steps = Vec::with_capacity(program.steps.len());
+        for (at, step) in program.steps.iter().enumerate() {
+            let compiled = compile(at, step, &mut held);
+            steps.push(compiled);
+            held_to.push(held.len());
+        }
+        Compiled { program: Arc::clone(program), invokers: invokers.id(), steps, held, held_to }
+    }
+
+    /// The compiled form of a condition that looks at invokers as the one in this place did.
+    fn taken_over(
+        &self,
+        at: usize,
+        condition: &Condition,
+        held: &mut Vec<Arc<Selection>>,
+    ) -> Option<CompiledStep> {
+        let Some(Step::Condition(own)) = self.program.steps.get(at) else { return None };
+        if own.force != condition.force {
+            return None;
+        }
+        let (Then::Keep(rows), Then::Keep(own), CompiledStep::Keep { set, force }) =
+            (&condition.then, &own.then, self.steps.get(at)?)
+        else {
+            return None;
+        };
+        if !rows.is_the_same(own) {
+            return None;
+        }
+        let from = at.checked_sub(1).map_or(0, |before| self.held_to.get(before).copied().unwrap_or(0));
+        held.extend_from_slice(self.held.get(from..*self.held_to.get(at)?)?);
+        Some(CompiledStep::Keep { set: Arc::clone(set), force: *force })
     }
 
     /// A step that changes nothing whatever the call is: it need not be looked for.

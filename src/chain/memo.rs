@@ -61,7 +61,7 @@ pub(crate) enum OwnedRows {
 }
 
 /// Results up to this length keep their tags as an array once asked for.
-const TAGS_KEPT: usize = 4096;
+const TAGS_KEPT: usize = 16_384;
 
 impl Outcome {
     pub(crate) fn new(rows: OwnedRows, emptied_by: Option<u32>, resume_at: Option<u32>) -> Outcome {

@@ -477,7 +477,8 @@ impl QuickIndex {
             let hashes: Vec<u64> = list.iter().map(|name| hash::bytes(hash::seed(), name)).collect();
             by_method.reserve(names, |place: &u32| hashes.get(*place as usize).copied().unwrap_or(0));
             for (place, hash) in (0u32..).zip(&hashes) {
-                by_method.insert_unique(*hash, place, |place| hashes.get(*place as usize).copied().unwrap_or(0));
+                by_method
+                    .insert_unique(*hash, place, |place| hashes.get(*place as usize).copied().unwrap_or(0));
             }
         }
         let every_other = (!looks_inside).then(Box::default);
@@ -487,7 +488,8 @@ impl QuickIndex {
 
     #[inline]
     fn find(&self, method: &[u8]) -> Option<u32> {
-        let same = |place: u32| self.slots.get(place as usize).is_some_and(|(name, _)| hash::same(name, method));
+        let same =
+            |place: u32| self.slots.get(place as usize).is_some_and(|(name, _)| hash::same(name, method));
         let known = if self.names <= FEW_NAMES {
             (0..self.names as u32).find(|place| same(*place))
         } else {

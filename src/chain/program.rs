@@ -463,6 +463,25 @@ pub trait Rule: Send + Sync {
     }
 }
 
+impl RowTest {
+    /// True when both are made of the very same tests. False says nothing.
+    pub(crate) fn is_the_same(&self, other: &RowTest) -> bool {
+        let all = |one: &[RowTest], other: &[RowTest]| {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is_the_same(other))
+        };
+        match (self, other) {
+            (RowTest::Any, RowTest::Any) | (RowTest::Never, RowTest::Never) => true,
+            (RowTest::Value(column, test), RowTest::Value(other, other_test)) => {
+                Arc::ptr_eq(test, other_test) && column == other
+            }
+            (RowTest::Not(one), RowTest::Not(other)) => one.is_the_same(other),
+            (RowTest::AllOf(one), RowTest::AllOf(other)) => all(one, other),
+            (RowTest::AnyOf(one), RowTest::AnyOf(other)) => all(one, other),
+            _ => false,
+        }
+    }
+}
+
 impl fmt::Debug for RowTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

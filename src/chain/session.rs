@@ -111,6 +111,9 @@ struct Mark {
 
 const MARKS: usize = 16;
 
+/// Attachments rules may look at for a call's to be gone through once.
+const FEW_ATTACHMENTS: usize = 8;
+
 #[inline(always)]
 fn mark_of(stamp: u64) -> usize {
     (stamp ^ stamp >> 32) as usize % MARKS
@@ -207,7 +210,7 @@ impl<'a> View<'a> {
         self.invokers.tag(self.rows.nth(n)?)
     }
 
-    /// The tags as a borrowed array, when that takes no copy: memoised results of up to 4096 invokers, and whole
+    /// The tags as a borrowed array, when that takes no copy: memoised results of up to 16 384 invokers, and whole
     /// lists that were given tags. Otherwise use [`tags_into`](Self::tags_into).
     #[inline]
     pub fn tags(&self) -> Option<&'a [u64]> {
@@ -663,8 +666,8 @@ fn project(plan: &Plan, call: &Invocation<'_>, key: &mut Vec<u8>) {
     let reads = plan.calls.reads();
     key.clear();
     let mut put = |mark: u16, value: &[u8]| {
-        key.extend_from_slice(&mark.to_le_bytes());
-        key.extend_from_slice(&(value.len() as u32).to_le_bytes());
+        let head = u64::from(mark) | (value.len() as u64) << 16;
+        key.extend_from_slice(&head.to_le_bytes());
         key.extend_from_slice(value);
     };
     if reads.method {
@@ -673,9 +676,24 @@ fn project(plan: &Plan, call: &Invocation<'_>, key: &mut Vec<u8>) {
     if reads.raw_method {
         put(1, call.method);
     }
-    for (at, name) in reads.attachments.iter().enumerate() {
-        if let Some(value) = call.attachment(name) {
-            put(2 + at as u16 * 2, value);
+    if reads.attachments.len() <= FEW_ATTACHMENTS {
+        // Once over those of the call: of a repeated key the last counts.
+        let mut given = [None; FEW_ATTACHMENTS];
+        for (name, value) in call.attachments {
+            if let Some(place) = reads.attachment(name).and_then(|at| given.get_mut(at)) {
+                *place = Some(*value);
+            }
+        }
+        for (at, value) in given.iter().enumerate() {
+            if let Some(value) = value {
+                put(2 + at as u16 * 2, value);
+            }
+        }
+    } else {
+        for (at, name) in reads.attachments.iter().enumerate() {
+            if let Some(value) = call.attachment(name) {
+                put(2 + at as u16 * 2, value);
+            }
         }
     }
     for index in &reads.arguments {

@@ -475,7 +475,10 @@ pub unsafe extern "C" fn byway_chain_route(
         let out = arguments::out_handle(out, "out")?;
         let chain = open(self_)?;
         let read = invocation::read(invocation)?;
-        *out = choice::hand_out(chain.chain().route(&read.as_call())?);
+        *out = match chain.chain().settled(&read.as_call()) {
+            Ok(choice) => choice::hand_out(choice),
+            Err(_) => choice::hand_out(chain.chain().route(&read.as_call())?),
+        };
         Ok(Status::OK)
     })
 }

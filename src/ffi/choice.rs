@@ -90,6 +90,7 @@ impl Drop for Lent {
 }
 
 /// A handle for a result, owned by the caller.
+#[inline]
 pub(crate) fn hand_out(choice: Choice) -> *mut byway_choice {
     handle::hand_out(ChoiceObject::Own(choice))
 }
@@ -224,7 +225,7 @@ pub unsafe extern "C" fn byway_choice_emptied_by(
 pub unsafe extern "C" fn byway_choice_free(self_: *mut byway_choice) {
     call_or((), || {
         if matches!(shown(self_)?, ChoiceObject::Own(_)) {
-            handle::free(self_);
+            handle::free_value(self_);
         }
         Ok(())
     });

@@ -5,6 +5,7 @@ use super::error::byway_error;
 use super::guard::{self, Fail, call, call_or, status_bare};
 use super::handle::{self, handle};
 use super::status::byway_status;
+use crate::chain::hash;
 use crate::chain::invocation::Invocation;
 use crate::chain::names;
 use crate::error::{Error, Status};
@@ -86,7 +87,7 @@ impl CallObject {
 
     #[inline]
     fn attach(&mut self, key: Bytes, value: Bytes) -> Result<(), Fail> {
-        if let Some((_, own)) = self.attachments.iter_mut().find(|(own, _)| *own == key) {
+        if let Some((_, own)) = self.attachments.iter_mut().find(|(own, _)| hash::same(own, key)) {
             *own = value;
             return Ok(());
         }
@@ -113,6 +114,7 @@ fn write(
         let mut call = handle::owned(self_, "self")?;
         call.changed();
         body(&mut call)?;
+        call.done();
         Ok(Status::OK)
     })
 }

@@ -82,6 +82,8 @@ pub unsafe extern "C" fn byway_session_route(
         }
         // SAFETY: the session keeps what the answer borrows until its next call, which replaces it.
         *out = unsafe { lent.show_remembered(answer) };
+        read.done();
+        guard.done();
         Ok(Some(Status::OK.0))
     });
     match remembered {

@@ -59,14 +59,24 @@ impl Ip {
 
     /// IPv4-mapped IPv6 (`::ffff:a.b.c.d`, RFC 4291 2.5.5.2) as the IPv4 address it stands for.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn unmapped(self) -> Ip {
-        const PREFIX: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
-        if self.family == V6 && self.bytes[..12] == PREFIX {
-            let b = self.bytes;
-            return Ip::v4([b[12], b[13], b[14], b[15]]);
-        }
-        self
+        if self.family == V6 && self.is_mapped() { self.mapped() } else { self }
+    }
+
+    /// Ten bytes of zeros, two of ones.
+    #[inline]
+    fn is_mapped(&self) -> bool {
+        const SECOND: u64 = u64::from_ne_bytes([0, 0, 0xff, 0xff, 0, 0, 0, 0]);
+        const LOOKED_AT: u64 = u64::from_ne_bytes([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+        let [first, second] = self.words();
+        first == 0 && second & LOOKED_AT == SECOND
+    }
+
+    #[cold]
+    fn mapped(self) -> Ip {
+        let b = self.bytes;
+        Ip::v4([b[12], b[13], b[14], b[15]])
     }
 
     /// True when this is an address of a known family.

@@ -202,6 +202,13 @@ where
     pub fn cell(&self) -> &Cell<Bound<V>> {
         self.cell
     }
+
+    /// Ends the call where it is known that nothing has panicked.
+    #[inline(always)]
+    pub fn done(self) {
+        self.cell.leave();
+        core::mem::forget(self);
+    }
 }
 
 impl<V> core::ops::Deref for Owned<'_, V>
