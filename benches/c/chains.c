@@ -3,7 +3,9 @@
  *
  *   cc -O2 -Iinclude benches/c/chains.c -Ltarget/release -lbyway -lpthread -o chains && ./chains
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "byway.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,7 +17,7 @@
 
 /* Every allocation of the process is seen here. */
 void *__libc_malloc(size_t size);
-static _Thread_local long allocations;
+static __thread long allocations;
 
 void *malloc(size_t size)
 {

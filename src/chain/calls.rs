@@ -90,17 +90,19 @@ pub(crate) struct Reads {
 
 impl Reads {
     /// True when somebody looks at this attachment.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wants(&self, name: &[u8]) -> bool {
         self.attachment(name).is_some()
     }
 
-    /// The number of an attachment somebody looks at.
-    #[inline]
+    /// The number of an attachment somebody looks at. For most their length says that nobody does.
+    #[inline(always)]
     pub(crate) fn attachment(&self, name: &[u8]) -> Option<usize> {
-        if self.attachment_lengths >> name.len().min(63) & 1 == 0 {
-            return None;
-        }
+        if self.attachment_lengths >> name.len().min(63) & 1 == 0 { None } else { self.position(name) }
+    }
+
+    #[inline(never)]
+    fn position(&self, name: &[u8]) -> Option<usize> {
         self.attachments.iter().position(|known| hash::same(known, name))
     }
 }

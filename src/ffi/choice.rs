@@ -225,7 +225,7 @@ pub unsafe extern "C" fn byway_choice_emptied_by(
 pub unsafe extern "C" fn byway_choice_free(self_: *mut byway_choice) {
     call_or((), || {
         if matches!(shown(self_)?, ChoiceObject::Own(_)) {
-            handle::free_value(self_);
+            handle::free(self_);
         }
         Ok(())
     });

@@ -240,16 +240,6 @@ where
     let _ = unsafe { Cell::free_in_place(cell_pointer(pointer), stays_behind::<C>()) };
 }
 
-/// As [`free`], for immutable values, which no call marks as busy.
-#[inline]
-pub(crate) fn free_value<C: Opaque>(pointer: *const C)
-where
-    C::Value: Send,
-{
-    // SAFETY: as in `cell`; a host that frees one handle on two threads at once has nobody to blame (header, "Handles").
-    let _ = unsafe { Cell::free_quietly(cell_pointer(pointer), stays_behind::<C>()) };
-}
-
 /// In a child nothing may be locked, run or closed; what the value holds stays behind.
 #[inline]
 fn stays_behind<C: Opaque>() -> bool {

@@ -629,22 +629,6 @@ impl<T: Slot + Send> Cell<T> {
         Ok(())
     }
 
-    /// As [`Cell::free_in_place`], for handles that no call ever marks as busy and whose free is one thread's business:
-    /// without a locked instruction. What has been freed already is refused.
-    ///
-    /// # Errors
-    /// [`Refused::Bad`] when there is nothing to free.
-    ///
-    /// # Safety
-    /// As [`check`], and no other thread frees this handle at the same moment.
-    #[inline]
-    pub unsafe fn free_quietly(pointer: *const Cell<T>, forget: bool) -> Result<(), Refused> {
-        // SAFETY: by this function's contract.
-        let cell = unsafe { check(pointer) }?;
-        cell.bury(forget);
-        Ok(())
-    }
-
     /// LIVE or POISONED to DEAD, with the value taken out; `None` when it was neither.
     #[inline]
     fn end(&self) -> Option<T> {
