@@ -1,5 +1,5 @@
 """Builds and runs the bars in C against the shipped library: times, then allocations, then instructions; then those in
-Python and in Rust."""
+Python, in Java and in Rust."""
 import os
 import re
 import subprocess
@@ -10,7 +10,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "suite"))
 
+import faces  # noqa: E402
 from artefacts import BUILD, PRIVATE, Broken, compile_c, compile_cpp, have, prefix  # noqa: E402
+from report import Report  # noqa: E402
 
 
 # Bars that were passed over: name, value, limit.
@@ -81,12 +83,24 @@ def main():
             **os.environ, "BYWAY_LIBRARY": str(library / "libbyway.so"),
             "PYTHONPATH": str(ROOT / "bindings" / "python" / "src"),
         })
+    status |= java()
     for source in sorted((ROOT / "benches").glob("*.rs")):
         print(f"\n{source.stem}", flush=True)
         status |= show([os.environ.get("CARGO", "cargo"), "bench", "--quiet", "--features", "script", "--bench",
                         source.stem])
     summary()
     return status
+
+
+def java():
+    """The bars of the JVM's face, on its library as shipped."""
+    print("\njava", flush=True)
+    report = Report("java")
+    command = faces.java_command(report, "the bars")
+    if command is None:
+        print(f"# {report.line()}")
+        return report.failed
+    return show([word for word in command if word != "-Xcheck:jni"] + ["io.byway.Bars"])
 
 
 def count_instructions(program, text):

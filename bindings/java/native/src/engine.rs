@@ -50,6 +50,7 @@ extern "system" fn Java_io_byway_Engine_make(
     routing_flags: jint,
     on_proxy_selector_error: jint,
     dns_cache_ms: jint,
+    bad_proxy_ms: jlong,
     target_filter: jlong,
     proxy_filter: jlong,
     sources: jobject,
@@ -75,6 +76,7 @@ extern "system" fn Java_io_byway_Engine_make(
         options.routing_flags = routing_flags as u32;
         options.on_proxy_selector_error = on_proxy_selector_error;
         options.dns_cache_ms = dns_cache_ms as u32;
+        options.bad_proxy_ms = bad_proxy_ms;
         options.target_filter = handle(target_filter);
         options.proxy_filter = handle(proxy_filter);
         if given != 0 {

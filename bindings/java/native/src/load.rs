@@ -2,7 +2,9 @@
 
 use crate::callback::{self, StaticMethod};
 use crate::env::Env;
-use crate::{binding, dial_hooks, dns, engine, errors, invokers, listener, proxy_selector, queue, router};
+use crate::{
+    binding, dial_hooks, dns, engine, errors, invokers, listener, proxy_script, proxy_selector, queue, router,
+};
 use core::ffi::c_void;
 use jni_sys::{JNI_ERR, JNI_OK, JNI_VERSION_1_8, JNIEnv, JavaVM, jint};
 
@@ -17,6 +19,7 @@ static METHODS: &[&StaticMethod] = &[
     &proxy_selector::SELECT,
     &proxy_selector::CONNECT_FAILED,
     &proxy_selector::CANCELED,
+    &proxy_script::FETCH,
     &listener::EVENT,
     &dial_hooks::OPEN,
     &dial_hooks::CONFIGURE,

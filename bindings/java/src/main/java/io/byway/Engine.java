@@ -38,6 +38,7 @@ public final class Engine extends Handle {
         private int routing;
         private boolean directOnProxySelectorError;
         private int dnsCache;
+        private long badProxy = -1;
         private Filter targetFilter;
         private Filter proxyFilter;
         private final Sources sources = new Sources();
@@ -144,6 +145,12 @@ public final class Engine extends Handle {
             return this;
         }
 
+        /** For how long a proxy that failed is tried last; 5 minutes, zero keeps every list as it is. */
+        public Options badProxy(Duration time) {
+            badProxy = millis(time);
+            return this;
+        }
+
         /** Judges targets: resolved addresses and literals, also literals sent to a proxy. */
         public Options targetFilter(Filter filter) {
             targetFilter = filter;
@@ -235,6 +242,7 @@ public final class Engine extends Handle {
                             ? Abi.ON_PROXY_SELECTOR_ERROR_DIRECT
                             : Abi.ON_PROXY_SELECTOR_ERROR_FAIL,
                     options.dnsCache,
+                    options.badProxy,
                     held.of(options.targetFilter),
                     held.of(options.proxyFilter),
                     options.sources.copy(),
@@ -537,6 +545,7 @@ public final class Engine extends Handle {
             int routingFlags,
             int onProxySelectorError,
             int dnsCacheMillis,
+            long badProxyMillis,
             long targetFilter,
             long proxyFilter,
             Object sources,

@@ -141,6 +141,159 @@ public final class ProxySelector extends Handle {
         }
     }
 
+    /** What Windows' {@code ProxyServer} and {@code ProxyOverride} say. */
+    public static ProxySelector windows(Engine engine, String server, String bypass) {
+        byte[] settings = Texts.utf8(server, "server");
+        byte[] exceptions = Texts.utf8(bypass, "bypass");
+        long self = engine.enter();
+        try {
+            return new ProxySelector(makeWindows(self, settings, exceptions));
+        } finally {
+            engine.exit();
+        }
+    }
+
+    /** DIRECT for the hosts of a list, {@code inner} for all others. */
+    public static ProxySelector bypass(Engine engine, BypassOptions options, ProxySelector inner) {
+        byte[] list = Texts.utf8(options.list, "list");
+        byte[] dialect = Texts.utf8(options.dialect, "dialect");
+        try (Held held = new Held()) {
+            return new ProxySelector(
+                    makeBypass(
+                            held.of(engine), list, options.style.number(), options.flags, dialect, held.of(inner)));
+        }
+    }
+
+    /** One of others by the URL's scheme; null among them is DIRECT. */
+    public static ProxySelector perScheme(
+            Engine engine, Map<String, ProxySelector> schemes, ProxySelector otherwise) {
+        return oneOf(engine, true, schemes, otherwise);
+    }
+
+    /**
+     * The one of the first pattern that covers the target ({@code *.corp;10.0.0.0/8}, {@code *} for every host), in the
+     * map's order; null among them is DIRECT. Without a match {@code otherwise}; without that the request fails.
+     */
+    public static ProxySelector rules(Engine engine, Map<String, ProxySelector> patterns, ProxySelector otherwise) {
+        return oneOf(engine, false, patterns, otherwise);
+    }
+
+    private static ProxySelector oneOf(
+            Engine engine, boolean byScheme, Map<String, ProxySelector> parts, ProxySelector otherwise) {
+        Texts words = Texts.pack(parts.keySet(), byScheme ? "schemes" : "patterns");
+        try (Held held = new Held()) {
+            long[] selectors = new long[parts.size()];
+            int i = 0;
+            for (ProxySelector selector : parts.values()) {
+                selectors[i++] = held.of(selector);
+            }
+            return new ProxySelector(
+                    makeOneOf(
+                            held.of(engine), byScheme, words.bytes, words.lengths, selectors, held.of(otherwise)));
+        }
+    }
+
+    /**
+     * A proxy auto-configuration script: its text, a file, or what {@code fetcher} gives when the first question comes;
+     * that may be null.
+     */
+    public static ProxySelector pac(Engine engine, PacOptions options, ScriptRequest.Fetcher fetcher) {
+        try (Held held = new Held()) {
+            return new ProxySelector(
+                    makePac(
+                            held.of(engine),
+                            options.parts(),
+                            held.of(options.dns),
+                            options.addresses(),
+                            options.numbers,
+                            fetcher));
+        }
+    }
+
+    /**
+     * The system's settings, a snapshot: environment, GNOME, KDE, {@code /etc/sysconfig/proxy}. {@code fetcher}, which may
+     * be null, fetches a script they name.
+     */
+    public static ProxySelector system(Engine engine, SystemSettings settings, ScriptRequest.Fetcher fetcher) {
+        PacOptions pac = settings.pac;
+        try (Held held = new Held()) {
+            return new ProxySelector(
+                    makeSystem(
+                            held.of(engine),
+                            settings.names == null ? null : settings.names.bytes,
+                            settings.names == null ? null : settings.names.lengths,
+                            settings.names == null ? null : settings.values.bytes,
+                            settings.names == null ? null : settings.values.lengths,
+                            settings.parts,
+                            pac == null ? 0 : held.of(pac.dns),
+                            pac == null ? null : pac.addresses(),
+                            pac == null ? null : pac.numbers,
+                            fetcher));
+        }
+    }
+
+    /** Has the system's settings read from elsewhere from now on. */
+    public void setSystem(SystemSettings settings) {
+        long self = enter();
+        try {
+            setSystem(
+                    self,
+                    settings.names == null ? null : settings.names.bytes,
+                    settings.names == null ? null : settings.names.lengths,
+                    settings.names == null ? null : settings.values.bytes,
+                    settings.names == null ? null : settings.values.lengths,
+                    settings.parts);
+        } finally {
+            exit();
+        }
+    }
+
+    /** A newer text of its script, in force from the next run on; {@code charset} null: as its first bytes say. */
+    public void setScript(byte[] source, String charset) {
+        byte[] name = Texts.utf8OrNull(charset, "charset");
+        long self = enter();
+        try {
+            setScript(self, source, name);
+        } finally {
+            exit();
+        }
+    }
+
+    /** URL of the script behind it, empty when it is to be discovered; null when there is no script. */
+    public String scriptUrl() {
+        long self = enter();
+        try {
+            byte[] url = scriptUrl(self);
+            return url == null ? null : Texts.of(url);
+        } finally {
+            exit();
+        }
+    }
+
+    /** Reads what it is made from again: the system's settings, a script's file. */
+    public void refresh() {
+        long self = enter();
+        try {
+            refresh(self);
+        } finally {
+            exit();
+        }
+    }
+
+    /**
+     * What is to be known about its configuration: entries that are not in use, variables that were ignored, where
+     * settings came from, why a script was not fetched.
+     */
+    public List<String> diagnostics() {
+        long self = enter();
+        try {
+            String lines = Texts.of(diagnostics(self));
+            return lines.isEmpty() ? List.of() : List.of(lines.split("\n"));
+        } finally {
+            exit();
+        }
+    }
+
     private static long made(Engine engine, Object target) {
         java.util.Objects.requireNonNull(target, "choice");
         long self = engine.enter();
@@ -217,6 +370,45 @@ public final class ProxySelector extends Handle {
 
     private static native long makeProperties(
             long engine, byte[] names, int[] nameLengths, byte[] values, int[] valueLengths, boolean webSockets);
+
+    private static native long makeWindows(long engine, byte[] server, byte[] bypass);
+
+    private static native long makeBypass(
+            long engine, byte[] list, int style, int flags, byte[] dialect, long inner);
+
+    private static native long makeOneOf(
+            long engine, boolean byScheme, byte[] words, int[] wordLengths, long[] selectors, long otherwise);
+
+    private static native long makePac(
+            long engine,
+            byte[][] parts,
+            long dns,
+            byte[] addresses,
+            long[] numbers,
+            ScriptRequest.Fetcher fetcher);
+
+    private static native long makeSystem(
+            long engine,
+            byte[] names,
+            int[] nameLengths,
+            byte[] values,
+            int[] valueLengths,
+            byte[][] parts,
+            long dns,
+            byte[] addresses,
+            long[] numbers,
+            ScriptRequest.Fetcher fetcher);
+
+    private static native void setSystem(
+            long self, byte[] names, int[] nameLengths, byte[] values, int[] valueLengths, byte[][] parts);
+
+    static native void setScript(long self, byte[] source, byte[] charset);
+
+    private static native byte[] scriptUrl(long self);
+
+    private static native void refresh(long self);
+
+    private static native byte[] diagnostics(long self);
 
     private static native long makeScript(long engine, byte[] name, byte[] source);
 

@@ -197,6 +197,11 @@ public final class Route {
         }
     }
 
+    /** True when it needs its selection no more. */
+    boolean isOnItsOwn() {
+        return reference != null;
+    }
+
     /** The library's object, made when it is first needed. */
     Reference handle() {
         Reference own = reference;

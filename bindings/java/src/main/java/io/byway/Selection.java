@@ -56,19 +56,12 @@ public final class Selection extends Handle implements Iterable<Route> {
         }
     }
 
-    /** Routes that were handed out stay usable. */
+    /** Routes that were handed out stay usable: they keep what is behind them until the collector takes the last one. */
     @Override
     public void close() {
-        if (isClosed()) {
-            return;
-        }
         for (Route route : routes) {
-            if (route != null) {
-                try {
-                    route.handle();
-                } catch (BywayException.Handle closed) {
-                    return;
-                }
+            if (route != null && !route.isOnItsOwn()) {
+                return;
             }
         }
         super.close();
