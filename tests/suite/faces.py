@@ -112,6 +112,14 @@ def maven(report, what, *arguments):
     return done
 
 
+def jar():
+    """How building it went, and the jar with the library inside."""
+    done = run(["mvn", "-q", "-B", "package", "-DskipTests", "-Dmaven.javadoc.skip=true"], cwd=JAVA,
+               env={"PROFILE": PROFILE}, timeout=1800)
+    names = [path for path in (JAVA / "target").glob("byway-*.jar") if not path.stem.endswith(("-sources", "-javadoc"))]
+    return done, names[0] if names else None
+
+
 def junit(report, done, what, folder=JAVA / "target" / "surefire-reports"):
     """Counts the XML reports of one run."""
     tests, failed = 0, report.failed

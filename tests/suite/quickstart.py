@@ -12,7 +12,7 @@ from report import run
 
 PAGES = ["README.md", "bindings/*/README.md", "docs/*.md", "examples/*/README.md"]
 # Languages of which README.md itself must show a program.
-SHOWN = ["c", "cpp", "python"]
+SHOWN = ["c", "cpp", "python", "java"]
 BLOCK = re.compile(r"^```(\w+) (run|build|output)\n(.*?)^```$", re.M | re.S)
 
 
@@ -35,9 +35,18 @@ def python(folder, text):
     return run([sys.executable, "-m", "py_compile", str(source)]), [sys.executable, str(source)], faces.python_environment()
 
 
+def java(folder, text):
+    """A program of one file, as `java -cp byway.jar Quickstart.java` runs it."""
+    source = folder / "Quickstart.java"
+    source.write_text(text)
+    made, jar = faces.jar()
+    place = f"-Dio.byway.workdir={folder / 'unpacked'}"
+    return made, ["java", place, "-cp", str(jar), str(source)], None
+
+
 # Language of the fence: writes the text into a folder and builds it; gives how that went, the command that runs the
 # program, and its environment.
-LANGUAGES = {"c": compiled("cc", "c99", ".c"), "cpp": compiled("g++", "c++17", ".cpp"), "python": python}
+LANGUAGES = {"c": compiled("cc", "c99", ".c"), "cpp": compiled("g++", "c++17", ".cpp"), "python": python, "java": java}
 
 
 def programs(page):
