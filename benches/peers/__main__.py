@@ -1,8 +1,8 @@
 """The same work on OkHttp 5 and 4, on Dubbo and on byway, in one JVM: python3 benches/peers [okhttp5 okhttp4 dubbo]
 
 Builds byway's jar and the benchmarks (Maven), runs each module's in JMH, twice, so that what disturbs one round does not
-decide, and takes the best iteration of each. Prints a table and `bar NAME VALUE LIMIT ok|short`: how many times as long the
-peer takes, at least LIMIT. JMH=... replaces the arguments JMH gets.
+decide, and takes the best of many short iterations. Prints a table and `bar NAME VALUE LIMIT ok|short`: how many times as
+long the peer takes, at least LIMIT. BYWAY_JAR names a jar that is there, JMH what JMH gets for arguments.
 """
 import json
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 JAVA = ROOT / "bindings" / "java"
-JMH = shlex.split(os.environ.get("JMH", "-f 1 -wi 3 -w 500ms -i 5 -r 300ms -foe true"))
+JMH = shlex.split(os.environ.get("JMH", "-f 1 -wi 6 -w 500ms -i 40 -r 25ms -foe true"))
 ROUNDS = 2
 # Serial: no thread of a collector competes with what is measured.
 JVM = "-Xms1g -Xmx1g -XX:+UseSerialGC"
@@ -42,10 +42,14 @@ BARS = {
 BARS["okhttp4"] = [(name, peer, own, None) for name, peer, own, _ in BARS["okhttp5"]]
 
 
-def build():
-    subprocess.run(["make", "--no-print-directory", "jar"], cwd=ROOT, check=True)
-    jar = next(path for path in sorted(JAVA.glob("target/byway-*.jar")) if path.stem.split("-")[-1][0].isdigit())
-    subprocess.run(["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), "package", f"-Dbyway.jar={jar}"], check=True)
+def build(modules):
+    given = os.environ.get("BYWAY_JAR")
+    if not given:
+        subprocess.run(["make", "--no-print-directory", "jar"], cwd=ROOT, check=True)
+    # Not those of sources and documentation.
+    jar = given or next(path for path in JAVA.glob("target/byway-*.jar") if path.stem.split("-")[-1][0].isdigit())
+    subprocess.run(["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), "-pl", ",".join(modules), "package",
+                    f"-Dbyway.jar={jar}"], check=True)
     return jar
 
 
@@ -83,8 +87,9 @@ def show(module, times):
 
 
 def main(modules):
-    jar = build()
-    for module in modules or ["okhttp5", "okhttp4", "dubbo"]:
+    modules = modules or ["okhttp5", "okhttp4", "dubbo"]
+    jar = build(modules)
+    for module in modules:
         times = {}
         for _ in range(ROUNDS):
             measure(module, jar, times)

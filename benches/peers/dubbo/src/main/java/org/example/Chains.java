@@ -1,5 +1,10 @@
 package org.example;
 
+import io.byway.Chain;
+import io.byway.Engine;
+import io.byway.Invocation;
+import io.byway.Invokers;
+import io.byway.Session;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -54,6 +59,12 @@ public class Chains {
     private RpcInvocation call;
     private RpcInvocation grayCall;
 
+    private Session plainSession;
+    private Session ruledSession;
+    private Session tagsSession;
+    private Invocation invocation;
+    private Invocation grayInvocation;
+
     static List<String> urls(int count, boolean tagged) {
         String[] regions = {"hangzhou", "shanghai", "beijing"};
         List<String> urls = new ArrayList<>();
@@ -84,12 +95,40 @@ public class Chains {
         expect(dubbo(), providers);
         expect(dubboCondition(), providers / 2);
         expect(dubboTag(), providers / 10);
+
+        plainSession = session(urls(providers, false), "");
+        ruledSession = session(urls(providers, false), RULE);
+        tagsSession = session(urls(providers, true), "");
+        int hello = plainSession.chain().internMethod("hello");
+        invocation = new Invocation().methodId(hello).arguments("world");
+        grayInvocation = new Invocation().methodId(hello).arguments("world").attach("dubbo.tag", "gray");
+        expect(byway(), providers);
+        expect(bywayCondition(), providers / 2);
+        expect(bywayTag(), providers / 10);
     }
 
-    static void expect(List<?> chosen, int size) {
-        if (chosen.size() != size) {
-            throw new IllegalStateException(chosen.size() + " providers instead of " + size);
+    private static void expect(List<?> chosen, int size) {
+        expect(chosen.size(), size);
+    }
+
+    private static void expect(Session.View chosen, int size) {
+        expect(chosen.size(), size);
+    }
+
+    private static void expect(int chosen, int size) {
+        if (chosen != size) {
+            throw new IllegalStateException(chosen + " providers instead of " + size);
         }
+    }
+
+    private static Session session(List<String> urls, String rule) {
+        Engine engine = new Engine();
+        if (!rule.isEmpty()) {
+            engine.setRule(SERVICE + "::.condition-router", rule);
+        }
+        Chain chain = new Chain(engine, CONSUMER);
+        chain.setInvokers(new Invokers(engine, urls));
+        return chain.session();
     }
 
     private BitList<Invoker<HelloService>> invokers(List<String> urls) {
@@ -149,5 +188,20 @@ public class Chains {
     @Benchmark
     public List<Invoker<HelloService>> dubboTag() {
         return route(tags, tagged, grayCall);
+    }
+
+    @Benchmark
+    public Session.View byway() {
+        return plainSession.route(invocation);
+    }
+
+    @Benchmark
+    public Session.View bywayCondition() {
+        return ruledSession.route(invocation);
+    }
+
+    @Benchmark
+    public Session.View bywayTag() {
+        return tagsSession.route(grayInvocation);
     }
 }
