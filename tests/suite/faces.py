@@ -192,7 +192,12 @@ def classpath():
     """Options of Java for the classes and the tests that Maven has built."""
     places = [JAVA / "target" / "classes", JAVA / "target" / "test-classes"]
     libraries = (JAVA / "target" / "test-classpath").read_text().strip()
-    return [f"-Dio.byway.workdir={JAVA / 'target' / 'unpacked'}", "-cp", ":".join([*map(str, places), libraries])]
+    return [*unpacked(), "-cp", ":".join([*map(str, places), libraries])]
+
+
+def unpacked():
+    """Has Java keep the library it unpacks inside this project."""
+    return [f"-Dio.byway.workdir={JAVA / 'target' / 'unpacked'}"]
 
 
 def java_command(report, what):
@@ -233,6 +238,10 @@ def java(report):
     natives(report)
     jars = sorted(path.name for path in (JAVA / "target").glob("byway-*.jar"))
     report.ok(len(jars) == 3, "jar, sources and javadoc", str(jars))
+    jar = JAVA / "target" / next((name for name in jars if re.fullmatch(r"byway-[\d.]+\.jar", name)), "none")
+    for source in sorted((ROOT / "examples").glob("*.java")):
+        done = run(["java", *unpacked(), "-cp", str(jar), str(source)], timeout=LIMIT)
+        report.ok(done.returncode == 0 and done.stdout.strip(), f"{source.name} runs on the jar alone", done.stdout)
     found = jvms()
     for version, program in found.items():
         checked(report, program, version)
