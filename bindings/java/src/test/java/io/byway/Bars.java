@@ -85,14 +85,10 @@ final class Bars {
                         });
         selection.exit();
         Records.give(buffer);
-        double plan = cost("a plan of four routes, all read", 30_000, count -> plans(address, count));
-        double whole =
-                cost("selector, selection, four routes read, closed", 20_000, count -> selections(address, count));
+        cost("a plan of four routes, all read", 30_000, count -> plans(address, count));
+        cost("selector, selection, four routes read, closed", 20_000, count -> selections(address, count));
         cost("the same, with a lookup in Java", 20_000, count -> selections(called, count));
         bar("java-selection-of-4/empty-call", records / empty, 8);
-        // One getter at a time would be a call for each of five fields of four routes, beside the texts.
-        bar("java-plan/20-getters", plan / (20 * empty), 8);
-        bar("java-selector/plan", whole / plan, 4);
     }
 
     private static final List<java.net.InetAddress> ANSWER =

@@ -207,9 +207,9 @@ final class Child {
             InetAddress ten = Ip.parse("10.0.0.1");
             List<Runnable> users =
                     List.of(
-                            () -> queue.poll(Duration.ofSeconds(30)),
-                            () -> waiting.next(Duration.ofSeconds(30)),
-                            () -> dial.run(Duration.ofSeconds(30)),
+                            () -> queue.poll(Duration.ofSeconds(120)),
+                            () -> waiting.next(Duration.ofSeconds(120)),
+                            () -> dial.run(Duration.ofSeconds(120)),
                             () -> {
                                 while (true) {
                                     filter.allows(ten);
@@ -232,7 +232,7 @@ final class Child {
                 Thread.sleep(ThreadLocalRandom.current().nextInt(4));
             }
             List.of(filter, dial, waiting, queue).forEach(Handle::close);
-            if (!over.await(20, TimeUnit.SECONDS)) {
+            if (!over.await(60, TimeUnit.SECONDS)) {
                 throw new IllegalStateException("a call goes on after close");
             }
             rethrow(failed);
@@ -265,7 +265,7 @@ final class Child {
                 // Not every system knows these names.
             }
         }
-        System.out.println("told by " + told.get(20, TimeUnit.SECONDS));
+        System.out.println("told by " + told.get(60, TimeUnit.SECONDS));
     }
 
     private interface Work {

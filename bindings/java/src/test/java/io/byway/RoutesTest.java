@@ -274,7 +274,7 @@ class RoutesTest {
         BywayException error = assertThrows(BywayException.class, () -> all(address(failing)));
         assertEquals(java.net.UnknownHostException.class, error.getCause().getClass());
         answers.shutdown();
-        assertTrue(answers.awaitTermination(10, TimeUnit.SECONDS));
+        assertTrue(answers.awaitTermination(40, TimeUnit.SECONDS));
     }
 
     @Test
@@ -291,11 +291,11 @@ class RoutesTest {
                         });
         Selector selector = new Selector(address(dns));
         CompletableFuture<Selection> selection = selector.nextAsync();
-        DnsRequest request = first.get(10, TimeUnit.SECONDS);
+        DnsRequest request = first.get(40, TimeUnit.SECONDS);
         assertFalse(selection.isDone());
         request.add(ips("192.0.2.1")).finish();
-        assertEquals(1, selection.get(10, TimeUnit.SECONDS).size());
-        assertNull(selector.nextAsync().get(10, TimeUnit.SECONDS));
+        assertEquals(1, selection.get(40, TimeUnit.SECONDS).size());
+        assertNull(selector.nextAsync().get(40, TimeUnit.SECONDS));
         executor.shutdown();
     }
 
@@ -331,11 +331,11 @@ class RoutesTest {
                             }
                         });
         waiting.start();
-        DnsRequest request = asked.get(10, TimeUnit.SECONDS);
+        DnsRequest request = asked.get(40, TimeUnit.SECONDS);
         long id = request.id();
         selector.close();
-        assertEquals(BywayException.Canceled.class, ended.get(10, TimeUnit.SECONDS).getClass());
-        assertEquals(id, canceled.get(10, TimeUnit.SECONDS));
+        assertEquals(BywayException.Canceled.class, ended.get(40, TimeUnit.SECONDS).getClass());
+        assertEquals(id, canceled.get(40, TimeUnit.SECONDS));
         assertTrue(request.isCanceled());
         assertThrows(BywayException.Canceled.class, request::finish);
         waiting.join();

@@ -6,19 +6,16 @@ import static io.byway.conform.Case.same;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
-import io.byway.Address;
+import io.byway.BypassOptions;
+import io.byway.BypassStyle;
 import io.byway.BywayException;
-import io.byway.Compat;
-import io.byway.Dns;
 import io.byway.Engine;
-import io.byway.Event;
-import io.byway.Host;
-import io.byway.Ip;
 import io.byway.Proxy;
 import io.byway.ProxyKind;
 import io.byway.ProxySelector;
-import io.byway.Selector;
 import io.byway.Status;
+import io.byway.SystemSettings;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -29,20 +26,24 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.function.Function;
 
-/**
- * Built-in proxy selectors: what they offer for a URL, seen in the event of a selection. Names, times and limits of
- * scripts are the engine's own here, so scripts that ask for others are left to those who can give them.
- */
+/** Built-in proxy selectors, asked for URLs: {@code NO_PROXY} and the environment in every dialect, Java's properties, lists. */
 final class ProxyKinds {
     static final Map<String, Case.Run> KINDS =
-            Map.of(
-                    "proxy/noproxy", ProxyKinds::noProxy,
-                    "proxy/env", ProxyKinds::environment,
-                    "proxy/nonproxyhosts", ProxyKinds::properties,
-                    "bugs/no_proxy", ProxyKinds::noProxyReported,
-                    "bugs/no_proxy_list", ProxyKinds::noProxyReported,
-                    "bugs/libproxy_ignore", ProxyKinds::noProxyReported,
-                    "bugs/jvm_non_proxy_hosts", ProxyKinds::nonProxyHostsReported);
+            Map.ofEntries(
+                    Map.entry("proxy/noproxy", ProxyKinds::noProxy),
+                    Map.entry("proxy/env", ProxyKinds::environment),
+                    Map.entry("proxy/nonproxyhosts", ProxyKinds::properties),
+                    Map.entry("proxy/bypass", ProxyKinds::bypass),
+                    Map.entry("bugs/no_proxy", ProxyKinds::noProxyReported),
+                    Map.entry("bugs/no_proxy_list", ProxyKinds::noProxyReported),
+                    Map.entry("bugs/libproxy_ignore", ProxyKinds::noProxyReported),
+                    Map.entry("bugs/proxy_for_url", ProxyKinds::proxyForUrlReported),
+                    Map.entry("bugs/proxy_for_url_list", ProxyKinds::proxyForUrlReported),
+                    Map.entry("bugs/win_proxy_server", ProxyKinds::windowsServer),
+                    Map.entry("bugs/win_bypass", ProxyKinds::exceptionsReported),
+                    Map.entry("bugs/mac_exceptions", ProxyKinds::exceptionsReported),
+                    Map.entry("bugs/jvm_non_proxy_hosts", ProxyKinds::exceptionsReported),
+                    Map.entry("bugs/desktop_config", ProxyKinds::desktopReported));
 
     /** Implementations that are a dialect of byway, by the names the cases use. */
     private static final Map<String, String> DIALECTS =
@@ -52,59 +53,20 @@ final class ProxyKinds {
             Map.of(
                     Status.E_INVALID_PROXY, "invalid_proxy",
                     Status.E_INVALID_URL, "invalid_url",
-                    Status.E_INVALID_HOST, "invalid_url",
                     Status.E_INVALID_PORT, "invalid_port",
                     Status.E_PROXY_SELECTOR, "refused_in_cgi");
 
-    private static final Map<String, Integer> PORTS =
-            Map.of("http", 80, "ws", 80, "https", 443, "wss", 443, "ftp", 21, "gopher", 70);
-
     private ProxyKinds() {}
-
-    /** A URL as a host of byway takes it apart. */
-    private static final class Place {
-        final String scheme;
-        final String host;
-        final int port;
-
-        Place(String url) {
-            int begin = url.indexOf("://");
-            scheme = url.substring(0, begin);
-            String authority = url.substring(begin + 3).split("[/?#]", 2)[0];
-            authority = authority.substring(authority.lastIndexOf('@') + 1);
-            int colon = authority.indexOf(':', authority.startsWith("[") ? authority.indexOf(']') : 0);
-            host = colon < 0 ? authority : authority.substring(0, colon);
-            String digits = colon < 0 ? "" : authority.substring(colon + 1);
-            port = digits.isEmpty() ? PORTS.get(scheme) : Integer.parseInt(digits);
-        }
-    }
 
     /** The list a selector gives for a URL: proxies, null for DIRECT. Throws what it fails with. */
     private static List<Proxy> offered(Function<Engine, ProxySelector> make, String url) {
         try (Engine engine = new Engine()) {
-            List<Event> heard = new ArrayList<>();
-            engine.addListener(List.of(Event.Kind.PROXY_SELECT_END), heard::add);
-            Place place = new Place(url);
-            Dns dns = new Dns(engine, name -> List.of(Ip.parse("192.0.2.1")));
-            Address address =
-                    new Address(
-                            engine,
-                            new Address.Options(place.host, place.port)
-                                    .scheme(place.scheme)
-                                    .dns(dns)
-                                    .proxySelector(make.apply(engine)));
-            // The selector is asked when it is made; a script answers later, and its answer comes with the first routes.
-            try (Selector selector = new Selector(address)) {
-                if (heard.isEmpty()) {
-                    selector.next(Duration.ofSeconds(30));
-                }
-            }
-            BywayException error = heard.get(0).error();
-            if (error != null) {
-                throw error.causes().isEmpty() ? error : error.causes().get(0);
-            }
-            return heard.get(0).proxies();
+            return engine.proxiesForUrl(make.apply(engine), url, null, Duration.ofSeconds(30));
         }
+    }
+
+    private static String url(Proxy proxy) {
+        return proxy == null ? "direct://" : proxy.toString();
     }
 
     private static Object shown(Proxy proxy) {
@@ -175,46 +137,51 @@ final class ProxyKinds {
 
     private static final List<Proxy> DIRECT = Collections.singletonList(null);
 
-    private static boolean bypassed(String noProxy, String url, String dialect) {
-        Map<String, String> variables = new LinkedHashMap<>();
-        for (String scheme : List.of("http", "https", new Place(url).scheme)) {
-            variables.put(scheme + "_proxy", "http://proxy.example:3128");
-        }
-        variables.put("no_proxy", noProxy);
-        return offered(byEnvironment(variables, dialect), url).equals(DIRECT);
+    /** Whether a list of exceptions holds a URL: those it does not hold go to a proxy. */
+    private static boolean held(BypassOptions exceptions, String url) {
+        return offered(
+                        engine ->
+                                ProxySelector.bypass(
+                                        engine,
+                                        exceptions,
+                                        ProxySelector.fixed(
+                                                engine, List.of(new Proxy(ProxyKind.HTTP, "proxy.example", 3128)))),
+                        url)
+                .equals(DIRECT);
     }
 
-    /** Whether an address has all that a URL says: the host in its canonical form, no port that is the scheme's own. */
-    private static boolean plain(String url) {
-        Place place = new Place(url);
-        if (!place.scheme.equals("http") && !place.scheme.equals("https")) {
-            return false;
-        }
-        try {
-            String host = place.host.startsWith("[") ? place.host.substring(1, place.host.length() - 1) : place.host;
-            return Host.canonical(place.host, Compat.BYWAY).equals(host)
-                    && !url.replaceAll("/+$", "").endsWith(":" + PORTS.get(place.scheme));
-        } catch (BywayException error) {
-            return false;
-        }
+    private static BypassOptions noProxy(String list) {
+        return new BypassOptions(list, BypassStyle.NO_PROXY);
     }
 
-    /** Without the implied loopback a list is not to be had from here. */
     private static void noProxy(Case one) {
         String list = one.of("input").text("no_proxy");
         String url = one.of("input").text("url");
-        same(bypassed(list, url, "byway"), one.of("expect").get("bypass_with_implicit_loopback"), "byway");
-        if (!plain(url)) {
-            throw new Case.Skips("what other programs read in a URL as it was written");
-        }
+        same(held(noProxy(list).proxyLoopback(true), url), one.of("expect").get("bypass"), "bypass");
+        same(held(noProxy(list), url), one.of("expect").get("bypass_with_implicit_loopback"), "with the loopback");
         Case answers = one.of("answers");
         DIALECTS.forEach(
                 (name, dialect) -> {
                     JsonElement want = answers.get(name);
                     if (want != null && want.isJsonPrimitive() && want.getAsJsonPrimitive().isBoolean()) {
-                        same(bypassed(list, url, dialect), want, name);
+                        same(held(noProxy(list).dialect(dialect), url), want, name);
                     }
                 });
+    }
+
+    private static void bypass(Case one) {
+        boolean got;
+        try {
+            got =
+                    held(
+                            new BypassOptions(one.of("input").text("rules"), BypassStyle.BROWSER),
+                            one.of("input").text("url"));
+        } catch (BywayException error) {
+            // A URL that is none (its host ends in a number and is no address) is an error before any list is asked.
+            need(error.code() == Status.E_INVALID_URL, error.toString());
+            got = false;
+        }
+        same(got, one.of("expect").get("bypass"), "bypass");
     }
 
     private static void environment(Case one) {
@@ -237,10 +204,8 @@ final class ProxyKinds {
             got = offered(make, url);
         } catch (BywayException error) {
             // Where a program hands a bad value on or drops it, byway has one rule: an error of the request.
-            boolean expected =
-                    answer.has("error")
-                            || one.of("expect").has("error")
-                            || readable(answer.text("proxy", null)) == null;
+            boolean unreadable = answer.get("proxy") != null && readable(answer.text("proxy")) == null;
+            boolean expected = answer.has("error") || one.of("expect").has("error") || unreadable;
             need(expected, name + ": " + error);
             return;
         }
@@ -259,9 +224,6 @@ final class ProxyKinds {
 
     /** A proxy as a variable's value names it, null when none can be made of it. */
     private static Proxy readable(String url) {
-        if (url == null) {
-            return null;
-        }
         try {
             // Programs print what they were given; an empty port is none.
             Map<String, String> variables = Map.of("http_proxy", url.replaceAll(":+$", ""));
@@ -311,11 +273,10 @@ final class ProxyKinds {
         return "http://" + shown + (port == null ? "" : ":" + port.getAsInt()) + "/";
     }
 
+    /** {@code byway} for "ours"; libproxy's list has no implied loopback. */
     private static void noProxyReported(Case one) {
-        String dialect = one.text("dialect", "ours");
-        if (List.of("ours", "byway", "libproxy").contains(dialect)) {
-            throw new Case.Skips("a list without the implied loopback");
-        }
+        String named = one.text("dialect", "ours");
+        String dialect = List.of("ours", "libproxy").contains(named) ? "byway" : named;
         Case given = one.of("input");
         JsonElement port = given.get("scheme_port");
         Object got;
@@ -323,26 +284,122 @@ final class ProxyKinds {
         if (given.get("checks") != null) {
             for (JsonElement pair : given.list("checks")) {
                 JsonArray both = pair.getAsJsonArray();
-                all.add(bypassed(both.get(0).getAsString(), url(both.get(1).getAsString(), port), dialect));
+                BypassOptions list = noProxy(both.get(0).getAsString()).proxyLoopback(true).dialect(dialect);
+                all.add(held(list, url(both.get(1).getAsString(), port)));
             }
             got = all;
-        } else if (given.get("hosts") != null) {
-            given.texts("hosts").forEach(host -> all.add(bypassed(given.text("no_proxy"), url(host, port), dialect)));
-            got = all;
         } else {
-            got = bypassed(given.text("no_proxy"), url(given.text("host", given.text("url")), port), dialect);
+            BypassOptions list = noProxy(given.text("no_proxy")).proxyLoopback(true).dialect(dialect);
+            if (given.get("hosts") != null) {
+                given.texts("hosts").forEach(host -> all.add(held(list, url(host, port))));
+                got = all;
+            } else {
+                got = held(list, url(given.text("host", given.text("url")), port));
+            }
         }
         same(got, one.of("expect").get("bypass"), "bypass");
     }
 
-    private static void nonProxyHostsReported(Case one) {
-        Properties table =
-                properties(
-                        Map.of("http.proxyHost", "p", "http.nonProxyHosts", one.of("input").text("nonProxyHosts")));
+    private static void proxyForUrlReported(Case one) {
+        Case given = one.of("input");
+        Case expect = one.of("expect");
+        if (!given.of("explicit").members().isEmpty()) {
+            throw new Case.Skips("a host's own settings in front of the environment are selectors of its own");
+        }
+        Map<String, String> variables = table(given.of("env"));
+        if (given.get("no_proxy") != null) {
+            variables.put("no_proxy", given.text("no_proxy"));
+        }
+        String named = one.text("dialect", "ours");
+        String dialect = named.equals("ours") ? "byway" : named;
+        List<String> urls = given.get("urls") != null ? given.texts("urls") : List.of(given.text("url"));
+        for (int i = 0; i < urls.size(); i++) {
+            String url = urls.get(i) == null ? "" : urls.get(i);
+            Proxy got;
+            try {
+                got = offered(byEnvironment(variables, dialect), url).get(0);
+            } catch (BywayException error) {
+                need(expect.has("error"), url + ": " + error);
+                same(category(error), at(expect.get("error"), i), url);
+                continue;
+            }
+            need(!expect.has("error"), url + ": got " + got);
+            JsonElement want = at(expect.get("proxy"), i);
+            if (want == null || want.isJsonNull()) {
+                same(url(got), "direct://", url);
+                continue;
+            }
+            String text = want.getAsString();
+            same(url(got), url(readable(dialect.equals("go") ? text.replace("socks5://", "socks5h://") : text)), url);
+        }
+    }
+
+    private static JsonElement at(JsonElement value, int index) {
+        return value != null && value.isJsonArray() ? value.getAsJsonArray().get(index) : value;
+    }
+
+    private static void windowsServer(Case one) {
+        String server = one.of("input").text("ProxyServer");
+        Function<Engine, ProxySelector> make = engine -> ProxySelector.windows(engine, server, "<-loopback>");
+        one.of("expect")
+                .members()
+                .forEach(
+                        (scheme, want) -> {
+                            if (scheme.equals("socks")) {
+                                Proxy got = offered(make, "gopher://h/").get(0);
+                                same(got == null ? null : got.kind().name(), want.isJsonNull() ? null : "SOCKS4", scheme);
+                                return;
+                            }
+                            String wanted =
+                                    want.isJsonNull() ? "direct://" : want.getAsString().replace("socks://", "socks4://");
+                            same(url(offered(make, scheme + "://h.example/").get(0)), wanted, scheme);
+                        });
+    }
+
+    private static void exceptionsReported(Case one) {
+        Case given = one.of("input");
         List<Object> got = new ArrayList<>();
-        for (String host : one.of("input").texts("hosts")) {
-            got.add(offered(engine -> ProxySelector.properties(engine, table, true), url(host, null)).equals(DIRECT));
+        for (String host : given.texts("hosts")) {
+            String url = url(host, null);
+            switch (one.text("kind")) {
+                case "win_bypass":
+                    got.add(held(new BypassOptions(given.text("ProxyOverride"), BypassStyle.WINDOWS), url));
+                    break;
+                case "mac_exceptions":
+                    String list = String.join("\n", given.texts("exceptions"));
+                    boolean simple = given.flag("exclude_simple");
+                    got.add(held(new BypassOptions(list, BypassStyle.MACOS).excludeSimple(simple), url));
+                    break;
+                default:
+                    Properties table =
+                            properties(
+                                    Map.of("http.proxyHost", "p", "http.nonProxyHosts", given.text("nonProxyHosts")));
+                    got.add(offered(engine -> ProxySelector.properties(engine, table, true), url).equals(DIRECT));
+                    break;
+            }
         }
         same(got, one.of("expect").get("bypass"), "bypass");
+    }
+
+    private static void desktopReported(Case one) {
+        Case given = one.of("input");
+        StringBuilder file = new StringBuilder("[org/gnome/system/proxy]\nmode='" + given.text("mode") + "'\n");
+        for (String name : List.of("http", "https", "ftp", "socks")) {
+            String place = given.text(name);
+            int colon = place.lastIndexOf(':');
+            if (colon >= 0) {
+                file.append("[org/gnome/system/proxy/").append(name).append("]\nhost='");
+                file.append(place, 0, colon).append("'\nport=").append(place.substring(colon + 1)).append('\n');
+            }
+        }
+        SystemSettings settings =
+                new SystemSettings()
+                        .variables(Map.of())
+                        .desktop("GNOME")
+                        .keyfile(file.toString().getBytes(StandardCharsets.UTF_8));
+        List<Object> got = new ArrayList<>();
+        offered(engine -> ProxySelector.system(engine, settings, null), given.text("url"))
+                .forEach(proxy -> got.add(url(proxy)));
+        same(got, one.of("expect").get("proxies"), "proxies");
     }
 }
