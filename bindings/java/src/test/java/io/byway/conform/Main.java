@@ -33,6 +33,7 @@ public final class Main {
                     OrderKinds.KINDS,
                     NetKinds.KINDS,
                     ProxyKinds.KINDS,
+                    PacKinds.KINDS,
                     RaceKinds.KINDS,
                     RuleKinds.KINDS,
                     TagKinds.KINDS,

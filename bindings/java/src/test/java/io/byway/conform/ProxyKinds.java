@@ -65,7 +65,7 @@ final class ProxyKinds {
         }
     }
 
-    private static String url(Proxy proxy) {
+    static String url(Proxy proxy) {
         return proxy == null ? "direct://" : proxy.toString();
     }
 
@@ -105,12 +105,15 @@ final class ProxyKinds {
             return;
         }
         need(!expect.has("error"), what + ": got " + got + ", want " + Case.shown(expect.object));
+        sameList(got, expect.cases("proxies"), what);
+    }
+
+    static void sameList(List<Proxy> got, List<Case> whole, String what) {
         List<Object> entries = new ArrayList<>();
         got.forEach(proxy -> entries.add(shown(proxy)));
         JsonArray want = new JsonArray();
-        expect.list("proxies").forEach(entry -> want.add(wanted(entry)));
+        whole.forEach(entry -> want.add(wanted(entry.object)));
         same(entries, want, what);
-        List<Case> whole = expect.cases("proxies");
         for (int i = 0; i < got.size(); i++) {
             Case entry = whole.get(i);
             if (entry.has("user")) {
