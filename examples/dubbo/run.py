@@ -1,8 +1,8 @@
 """One estate, several callers: python3 examples/dubbo/run.py
 
 Starts ZooKeeper (Debian's package) and three real Dubbo providers of HelloService on ports 20880, 20881 and 20882,
-then every caller there is: a C program and, if their bindings are there, a Python and a Java one with byway, and
-Dubbo's own consumer beside them. An administrator writes a rule that sends `hello` to 20880 and `hello2` to 20882,
+then every caller there is: a C program, a Python one, a Dubbo consumer whose router is byway, and Dubbo's own consumer
+beside them. An administrator writes a rule that sends `hello` to 20880 and `hello2` to 20882,
 changes it, breaks it, repairs it and deletes it; a provider goes and returns. Every caller must follow each change, which
 takes it a fraction of a second, and no call may fail that the rule did not ask for. Ends with `N passed, N failed`.
 
@@ -29,6 +29,8 @@ PORTS = (20880, 20881, 20882)
 HOST = "10.9.8.7"
 INSIDE = "BYWAY_EXAMPLE_INSIDE"
 CLASSPATH = f"{HERE}/target/classes:{HERE}/target/lib/*"
+JAVA_BINDING = ROOT / "bindings" / "java"
+BYWAY_JARS = [JAVA_BINDING / "target" / "byway-0.1.0.jar", JAVA_BINDING / "dubbo" / "target" / "byway-dubbo-0.1.0.jar"]
 # A caller has followed when this many calls in a row are as expected; on a quiet machine within a fraction of a second
 # after the administrator's command has returned, on a loaded one when it comes to it.
 ENOUGH = 10
@@ -220,11 +222,13 @@ def caller(folder):
 
 
 def classes():
-    """Builds the Java side, with everything it needs beside it."""
-    done = subprocess.run(["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), "package", "dependency:copy-dependencies",
-                           "-DoutputDirectory=target/lib"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
-        raise SystemExit(done.stdout[-2000:])
+    """Builds the Java side, with everything it needs beside it: the example, and byway with its router for Dubbo."""
+    for pom, *more in ((HERE / "pom.xml", "dependency:copy-dependencies", "-DoutputDirectory=target/lib"),
+                       (JAVA_BINDING / "all.xml", "-DskipTests", "-Dmaven.javadoc.skip=true")):
+        done = subprocess.run(["mvn", "-q", "-B", "-f", str(pom), "package", *more], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            raise SystemExit(done.stdout[-2000:])
 
 
 def callers(zookeeper, folder, classpath):
@@ -235,10 +239,11 @@ def callers(zookeeper, folder, classpath):
                                 {"PYTHONPATH": str(python), "BYWAY_LIBRARY": str(library().with_suffix(".so"))}))
     else:
         print("skipped: Python caller: no binding")
-    if not (HERE / "java-caller").exists():
-        print("skipped: Java caller with byway's router: no binding")
-    programs.append(Program("Dubbo", [*JAVA, "-Xmx160m", "-Djava.net.preferIPv4Stack=true", "-cp", classpath,
-                                      "org.example.Consumer", zookeeper.address], False))
+    consumer = [*JAVA, "-Xmx160m", "-Djava.net.preferIPv4Stack=true", f"-Dio.byway.workdir={folder}", "-cp",
+                ":".join([classpath, *map(str, BYWAY_JARS)]), "org.example.Consumer", zookeeper.address]
+    # Dubbo's consumer twice: byway in place of all of its routers, and as it is.
+    programs.append(Program("Java", [*consumer, "-default,byway"], True))
+    programs.append(Program("Dubbo", consumer, False))
     return programs
 
 
