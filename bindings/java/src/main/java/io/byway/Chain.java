@@ -194,7 +194,7 @@ public final class Chain extends Handle {
             long self = held.of(this);
             long asked = held.of(invocation);
             Choice choice = new Choice(route(self, asked, invocation.address(), invocation.length()));
-            invocation.wasRead(asked);
+            invocation.wasRead();
             return choice;
         }
     }
@@ -206,7 +206,7 @@ public final class Chain extends Handle {
             long self = held.of(this);
             long asked = held.of(invocation);
             long[] tags = tags(self, asked, invocation.address(), invocation.length());
-            invocation.wasRead(asked);
+            invocation.wasRead();
             return tags;
         }
     }
@@ -316,7 +316,7 @@ public final class Chain extends Handle {
                     options.available,
                     options.availableList,
                     picked);
-            invocation.wasRead(asked);
+            invocation.wasRead();
         }
         return new Picked(picked);
     }
@@ -370,7 +370,7 @@ public final class Chain extends Handle {
             long self = held.of(this);
             long asked = held.of(invocation);
             String text = Texts.of(explain(self, asked, invocation.address(), invocation.length(), format));
-            invocation.wasRead(asked);
+            invocation.wasRead();
             return text;
         }
     }

@@ -20,14 +20,21 @@ public final class Invocation extends Handle {
     private final Notes notes = new Notes();
     private volatile Thread owner;
 
-    /** Its address while what was set is there and it is open, otherwise 0. */
-    private volatile long ready;
+    final long pointer;
+
+    /** The owner while the engine has read all that was set and this is open, otherwise null. */
+    volatile Thread ready;
 
     private volatile boolean closing;
 
     /** An empty call. */
     public Invocation() {
-        super(make(), Invocation::free);
+        this(make());
+    }
+
+    private Invocation(long pointer) {
+        super(pointer, Invocation::free);
+        this.pointer = pointer;
         owner = Thread.currentThread();
     }
 
@@ -54,7 +61,7 @@ public final class Invocation extends Handle {
                 exit();
             }
         }
-        ready = 0;
+        ready = null;
         notes.clear();
         return this;
     }
@@ -109,17 +116,8 @@ public final class Invocation extends Handle {
 
     private Notes changing() {
         checkOwner();
-        ready = 0;
+        ready = null;
         return notes;
-    }
-
-    /** Its address when the engine has read what was set, otherwise 0. */
-    long ready() {
-        return ready;
-    }
-
-    boolean isOf(Thread thread) {
-        return owner == thread;
     }
 
     void checkOwner() {
@@ -140,20 +138,20 @@ public final class Invocation extends Handle {
 
     /** As much as is not read yet: all, or -1 for nothing. */
     int news() {
-        return ready == 0 ? notes.length() : -1;
+        return ready == null ? notes.length() : -1;
     }
 
     /** A native has read it all; still inside. */
-    void wasRead(long self) {
-        ready = self;
+    void wasRead() {
+        ready = owner;
         if (closing) {
-            ready = 0;
+            ready = null;
         }
     }
 
     /** Has it all read again: this thread has another carrier than before. */
     void readAgain() {
-        ready = 0;
+        ready = null;
     }
 
     /** Enters with everything read, for natives that take several. */
@@ -162,7 +160,7 @@ public final class Invocation extends Handle {
         long self = enter();
         try {
             fill(self, notes.address(), notes.length());
-            wasRead(self);
+            wasRead();
             return self;
         } catch (Throwable thrown) {
             exit();
@@ -173,7 +171,7 @@ public final class Invocation extends Handle {
     @Override
     public void close() {
         closing = true;
-        ready = 0;
+        ready = null;
         super.close();
     }
 

@@ -107,10 +107,12 @@ public final class Session extends Handle {
 
     private final Chain chain;
     private final View view = new View(this);
+    private final long pointer;
     private volatile Thread owner = Thread.currentThread();
+    private volatile boolean closing;
 
-    /** Its address while it is open, otherwise 0. */
-    private volatile long open;
+    /** The owner while this is open, otherwise null. */
+    private volatile Thread open = owner;
 
     /** A session of the calling thread, with a random stream of its own. */
     public Session(Chain chain) {
@@ -120,7 +122,7 @@ public final class Session extends Handle {
     private Session(Chain chain, long pointer) {
         super(pointer, Session::free);
         this.chain = chain;
-        open = pointer;
+        this.pointer = pointer;
     }
 
     private static long made(Chain chain) {
@@ -145,10 +147,8 @@ public final class Session extends Handle {
         // Neither handle is held here: both belong to this thread, the engine refuses what another thread has closed
         // meanwhile, and this thread, being here, cannot have made another object in its place.
         Thread here = Thread.currentThread();
-        long self = open;
-        long asked = invocation.ready();
-        if (owner == here && invocation.isOf(here) && self != 0 && asked != 0) {
-            long choice = route(self, asked);
+        if (open == here && invocation.ready == here) {
+            long choice = route(pointer, invocation.pointer);
             Reference.reachabilityFence(this);
             Reference.reachabilityFence(invocation);
             if (choice != BUSY) {
@@ -172,7 +172,7 @@ public final class Session extends Handle {
                 if (choice == BUSY) {
                     throw Errors.of(Abi.E_BUSY, "the session is in a call", "self");
                 }
-                invocation.wasRead(asked);
+                invocation.wasRead();
                 view.choice = choice;
                 return view;
             } finally {
@@ -196,7 +196,7 @@ public final class Session extends Handle {
                     moved(self, invocation, busy);
                     tags = tags(self, asked, invocation.address(), invocation.news());
                 }
-                invocation.wasRead(asked);
+                invocation.wasRead();
                 return tags;
             } finally {
                 invocation.exit();
@@ -220,7 +220,7 @@ public final class Session extends Handle {
                     moved(self, invocation, busy);
                     total = tagsInto(self, asked, invocation.address(), invocation.news(), into);
                 }
-                invocation.wasRead(asked);
+                invocation.wasRead();
                 return total;
             } finally {
                 invocation.exit();
@@ -248,7 +248,7 @@ public final class Session extends Handle {
                     moved(self, invocation, busy);
                     pick(self, asked, invocation, options, picked);
                 }
-                invocation.wasRead(asked);
+                invocation.wasRead();
                 return new Picked(picked);
             } finally {
                 invocation.exit();
@@ -278,6 +278,10 @@ public final class Session extends Handle {
         try {
             adopt(self);
             owner = Thread.currentThread();
+            open = owner;
+            if (closing) {
+                open = null;
+            }
         } finally {
             exit();
         }
@@ -342,7 +346,8 @@ public final class Session extends Handle {
 
     @Override
     public void close() {
-        open = 0;
+        closing = true;
+        open = null;
         super.close();
     }
 

@@ -15,7 +15,7 @@ final class Bars {
             "192.0.2.1 a.example\n192.0.2.2 a.example\n2001:db8::1 a.example\n2001:db8::2 a.example\n";
     private static final int ROUNDS = 60;
 
-    private interface Work {
+    interface Work {
         /** Does it so many times; what it returns keeps the compiler from doing nothing. */
         long times(int count);
     }
@@ -25,7 +25,7 @@ final class Bars {
     private Bars() {}
 
     /** Nanoseconds of one. */
-    private static double cost(String name, int count, Work work) {
+    static double cost(String name, int count, Work work) {
         double best = Double.MAX_VALUE;
         for (int round = 0; round < ROUNDS; round++) {
             long begin = TIMES.getCurrentThreadCpuTime();
@@ -36,7 +36,7 @@ final class Bars {
         return best;
     }
 
-    private static void bar(String name, double value, double limit) {
+    static void bar(String name, double value, double limit) {
         System.out.printf(Locale.ROOT, "bar %s %.2f %.2f %s%n", name, value, limit, value <= limit ? "ok" : "short");
     }
 
@@ -89,6 +89,7 @@ final class Bars {
         cost("selector, selection, four routes read, closed", 20_000, count -> selections(address, count));
         cost("the same, with a lookup in Java", 20_000, count -> selections(called, count));
         bar("java-selection-of-4/empty-call", records / empty, 8);
+        ChainBars.run(engine, empty);
     }
 
     private static final List<java.net.InetAddress> ANSWER =
