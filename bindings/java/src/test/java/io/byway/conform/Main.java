@@ -34,6 +34,7 @@ public final class Main {
                     NetKinds.KINDS,
                     ProxyKinds.KINDS,
                     PacKinds.KINDS,
+                    RetryKinds.KINDS,
                     RaceKinds.KINDS,
                     RuleKinds.KINDS,
                     TagKinds.KINDS,
