@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 JAVA = ROOT / "bindings" / "java"
-JMH = shlex.split(os.environ.get("JMH", "-f 1 -wi 6 -w 500ms -i 40 -r 25ms -foe true"))
+JMH = shlex.split(os.environ.get("JMH", "-f 1 -wi 5 -w 400ms -i 40 -r 25ms -foe true"))
 ROUNDS = 2
 # Serial: no thread of a collector competes with what is measured.
 JVM = "-Xms1g -Xmx1g -XX:+UseSerialGC"
