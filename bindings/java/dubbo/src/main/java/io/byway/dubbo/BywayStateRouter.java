@@ -176,6 +176,9 @@ public final class BywayStateRouter<T> extends AbstractStateRouter<T> {
             Holder<RouterSnapshotNode<T>> nodeHolder,
             Holder<String> messageHolder)
             throws RpcException {
+        if (invokers.isEmpty()) {
+            return invokers;
+        }
         try {
             Caller caller = callers.get();
             fill(caller.call, invocation);
