@@ -42,6 +42,7 @@ public final class Main {
                     ScriptKinds.KINDS,
                     WordKinds.KINDS,
                     PickKinds.KINDS,
+                    FileKinds.KINDS,
                     BeyondKinds.KINDS);
 
     private final Set<String> only;
