@@ -1,17 +1,27 @@
 //! [`HostsTable`]: names to addresses from hosts-file text (`ip name [name …]`, `#` comments).
 
+use super::hash::Seed;
 use super::host::Host;
 use super::ip::Ip;
 use crate::error::{Error, Position, Result, Source, Status};
-use std::collections::HashMap;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 /// Addresses one name may have. Far above any real file; it keeps a hostile one from costing the square of its length.
 const MAX_ADDRESSES: usize = 4096;
 
-/// A static resolver. Answers keep the order of the text.
-#[derive(Clone, Default, Debug)]
+/// A static resolver. Answers keep the order of the text. A lookup is on the path of every selection, so it hashes as the
+/// route database does, not as the standard library.
+#[derive(Clone)]
 pub struct HostsTable {
-    names: HashMap<Box<str>, Vec<Ip>>,
+    seed: Seed,
+    names: HashTable<(Box<str>, Vec<Ip>)>,
+}
+
+impl Default for HostsTable {
+    fn default() -> HostsTable {
+        HostsTable { seed: Seed::random(), names: HashTable::new() }
+    }
 }
 
 impl HostsTable {
@@ -21,7 +31,7 @@ impl HostsTable {
     /// `E_SYNTAX` with line and column of the first word that is no address or no name, `E_LIMIT` with that of a name
     /// that has more than 4096 addresses.
     pub fn parse(text: &str) -> Result<HostsTable> {
-        let mut names: HashMap<Box<str>, Vec<Ip>> = HashMap::new();
+        let mut table = HostsTable::default();
         for line in text.lines() {
             let content = line.split('#').next().unwrap_or_default();
             let fail_as = |status: Status, word: &str, what: String| {
@@ -38,7 +48,7 @@ impl HostsTable {
                 for word in words {
                     let host = Host::parse(word, &|_| None)
                         .map_err(|error| fail(word, format!("expected a host name: {}", error.message())))?;
-                    let ips = names.entry(host.text().into()).or_default();
+                    let ips = table.addresses(host.text());
                     if !ips.contains(&ip) {
                         if ips.len() == MAX_ADDRESSES {
                             let what = format!("{word} has more than {MAX_ADDRESSES} addresses");
@@ -53,13 +63,28 @@ impl HostsTable {
                 }
             }
         }
-        Ok(HostsTable { names })
+        Ok(table)
+    }
+
+    /// Where the addresses of a name are gathered.
+    fn addresses(&mut self, name: &str) -> &mut Vec<Ip> {
+        let HostsTable { seed, names } = self;
+        let hash = |name: &str| seed.hash_bytes(name.as_bytes());
+        let entry = match names.entry(hash(name), |(known, _)| &**known == name, |(known, _)| hash(known)) {
+            Entry::Occupied(known) => known,
+            Entry::Vacant(place) => place.insert((name.into(), Vec::new())),
+        };
+        &mut entry.into_mut().1
+    }
+
+    fn find(&self, name: &str) -> Option<&[Ip]> {
+        let hash = self.seed.hash_bytes(name.as_bytes());
+        self.names.find(hash, |(known, _)| &**known == name).map(|(_, ips)| &**ips)
     }
 
     /// The addresses of a canonical name, empty when it is not listed. A final dot does not matter.
     pub fn lookup(&self, name: &str) -> &[Ip] {
-        let found = self.names.get(name).or_else(|| self.names.get(name.strip_suffix('.')?));
-        found.map_or(&[], Vec::as_slice)
+        self.find(name).or_else(|| self.find(name.strip_suffix('.')?)).unwrap_or_default()
     }
 
     /// Number of names.
@@ -85,7 +110,7 @@ mod tests {
                 .collect()
         };
         assert_eq!(HostsTable::parse(&lines(MAX_ADDRESSES)).unwrap().lookup("a").len(), MAX_ADDRESSES);
-        let error = HostsTable::parse(&lines(MAX_ADDRESSES + 1)).unwrap_err();
+        let error = HostsTable::parse(&lines(MAX_ADDRESSES + 1)).err().unwrap();
         let line = error.position().map(|at| at.line);
         assert_eq!((error.status(), line), (Status::E_LIMIT, Some(2 * MAX_ADDRESSES as u32 + 1)));
     }
@@ -105,7 +130,7 @@ mod tests {
         for (text, line, column) in
             [("1.2.3.4 ok\n  1.2.3 b", 2, 3), ("1.2.3.4", 1, 1), ("1.2.3.4 a b/c", 1, 11)]
         {
-            let at = HostsTable::parse(text).unwrap_err().position().unwrap();
+            let at = HostsTable::parse(text).err().unwrap().position().unwrap();
             assert_eq!((at.line, at.column), (line, column), "{text:?}");
         }
     }
