@@ -74,8 +74,14 @@ class OkHttpTest {
         engine.close();
     }
 
+    /** Without a pool, so that every call connects; patient, so that a busy machine does not fail it. */
     private static OkHttpClient.Builder client() {
-        return sequential(new OkHttpClient.Builder().connectionPool(new ConnectionPool(0, 1, TimeUnit.NANOSECONDS)));
+        return sequential(
+                new OkHttpClient.Builder()
+                        .connectionPool(new ConnectionPool(0, 1, TimeUnit.NANOSECONDS))
+                        .connectTimeout(1, TimeUnit.MINUTES)
+                        .readTimeout(1, TimeUnit.MINUTES)
+                        .writeTimeout(1, TimeUnit.MINUTES));
     }
 
     /** One attempt after the other, as before OkHttp 5. */
