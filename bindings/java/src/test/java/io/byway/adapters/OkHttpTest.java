@@ -33,9 +33,9 @@ import java.util.Random;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import okhttp3.Call;
-import okhttp3.ConnectionPool;
 import okhttp3.EventListener;
 import okhttp3.OkHttpClient;
+import okhttp3.Protocol;
 import okhttp3.Request;
 import okhttp3.Response;
 import okhttp3.mockwebserver.MockResponse;
@@ -74,11 +74,11 @@ class OkHttpTest {
         engine.close();
     }
 
-    /** Without a pool, so that every call connects; patient, so that a busy machine does not fail it. */
+    /** HTTP/1.1, where each answer of these tests ends its connection; patient, so that a busy machine does not fail it. */
     private static OkHttpClient.Builder client() {
         return sequential(
                 new OkHttpClient.Builder()
-                        .connectionPool(new ConnectionPool(0, 1, TimeUnit.NANOSECONDS))
+                        .protocols(List.of(Protocol.HTTP_1_1))
                         .connectTimeout(1, TimeUnit.MINUTES)
                         .readTimeout(1, TimeUnit.MINUTES)
                         .writeTimeout(1, TimeUnit.MINUTES));
