@@ -9,6 +9,7 @@ FEATURES ?= script
 PREFIX   ?= /usr/local
 LIBDIR   ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
+DATADIR  ?= $(PREFIX)/share
 DESTDIR  ?=
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
@@ -22,7 +23,7 @@ BUILDDIR   := build
 EXAMPLES   := $(BUILDDIR)/examples
 WHEEL      := $(BUILDDIR)/wheel
 
-.PHONY: help build install uninstall wheel header jar test vectors bench bench-peers demo baseline fuzz setup clean
+.PHONY: help build built absolute install uninstall wheel header jar test vectors bench bench-peers demo baseline fuzz setup clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -31,12 +32,23 @@ help:
 build:
 	$(CARGO) build --lib --profile $(PROFILE) --features "$(FEATURES)"
 
-$(BUILT)/libbyway.so $(BUILT)/libbyway.a:
-	$(MAKE) build
+# Cargo knows what is stale, so it is always asked. `sudo make install` may not have it: then the libraries are taken as a
+# `make build` has left them, and that is said.
+built:
+	@if command -v $(firstword $(CARGO)) > /dev/null; then $(MAKE) --no-print-directory build; \
+	elif [ -f $(BUILT)/libbyway.so ] && [ -f $(BUILT)/libbyway.a ]; then \
+	  echo "no $(firstword $(CARGO)) here: taking $(BUILT)/libbyway.so and libbyway.a as they are"; \
+	else echo "no $(firstword $(CARGO)) here, and no $(BUILT)/libbyway.so" >&2; exit 1; fi
 
-## make install     headers, libraries, pkg-config and CMake files (PREFIX= LIBDIR= INCLUDEDIR= DESTDIR=)
-install: $(BUILT)/libbyway.so $(BUILT)/libbyway.a
-	install -d "$(DESTDIR)$(INCLUDEDIR)/byway" "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(LIBDIR)/cmake/byway"
+# They are written into byway.pc, where a relative path would mean the folder of whoever reads it.
+absolute:
+	@for one in "$(PREFIX)" "$(LIBDIR)" "$(INCLUDEDIR)" "$(DATADIR)"; do case "$$one" in ''|/*) ;; *) \
+	  echo "$$one: PREFIX, LIBDIR, INCLUDEDIR and DATADIR must be absolute" >&2; exit 2 ;; esac; done
+
+## make install     headers, libraries, pkg-config and CMake files (PREFIX= LIBDIR= INCLUDEDIR= DATADIR= DESTDIR=)
+install: absolute built
+	install -d "$(DESTDIR)$(INCLUDEDIR)/byway" "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(LIBDIR)/cmake/byway" \
+	  "$(DESTDIR)$(DATADIR)/byway"
 	install -m 644 include/byway.h include/byway.hpp "$(DESTDIR)$(INCLUDEDIR)/"
 	install -m 644 include/byway/*.hpp "$(DESTDIR)$(INCLUDEDIR)/byway/"
 	install -m 755 $(BUILT)/libbyway.so "$(DESTDIR)$(LIBDIR)/libbyway.so.$(VERSION)"
@@ -44,6 +56,8 @@ install: $(BUILT)/libbyway.so $(BUILT)/libbyway.a
 	ln -sf libbyway.so.$(ABI) "$(DESTDIR)$(LIBDIR)/libbyway.so"
 	install -m 644 $(BUILT)/libbyway.a "$(DESTDIR)$(LIBDIR)/libbyway.a"
 	$(STRIP) --strip-debug "$(DESTDIR)$(LIBDIR)/libbyway.so.$(VERSION)" "$(DESTDIR)$(LIBDIR)/libbyway.a"
+	install -m 644 tests/c/valgrind.supp "$(DESTDIR)$(DATADIR)/byway/valgrind.supp"
+	@sed $(SUBSTITUTE) packaging/byway-static.pc.in > "$(DESTDIR)$(LIBDIR)/pkgconfig/byway-static.pc"
 	@sed $(SUBSTITUTE) packaging/byway.pc.in > "$(DESTDIR)$(LIBDIR)/pkgconfig/byway.pc"
 	@sed $(SUBSTITUTE) packaging/byway-config.cmake.in > "$(DESTDIR)$(LIBDIR)/cmake/byway/byway-config.cmake"
 	@sed $(SUBSTITUTE) packaging/byway-config-version.cmake.in \
@@ -60,11 +74,11 @@ uninstall:
 	rm -rf "$(DESTDIR)$(INCLUDEDIR)/byway"
 	rm -f "$(DESTDIR)$(LIBDIR)/libbyway.so.$(VERSION)" "$(DESTDIR)$(LIBDIR)/libbyway.so.$(ABI)" \
 	  "$(DESTDIR)$(LIBDIR)/libbyway.so" "$(DESTDIR)$(LIBDIR)/libbyway.a"
-	rm -f "$(DESTDIR)$(LIBDIR)/pkgconfig/byway.pc"
-	rm -rf "$(DESTDIR)$(LIBDIR)/cmake/byway"
+	rm -f "$(DESTDIR)$(LIBDIR)/pkgconfig/byway.pc" "$(DESTDIR)$(LIBDIR)/pkgconfig/byway-static.pc"
+	rm -rf "$(DESTDIR)$(LIBDIR)/cmake/byway" "$(DESTDIR)$(DATADIR)/byway"
 
 ## make wheel       build/wheel/byway-*.whl: the Python package with the library inside
-wheel: $(BUILT)/libbyway.so
+wheel: built
 	rm -f $(WHEEL)/*.whl
 	[ -x $(WHEEL)/venv/bin/pip ] || $(PYTHON) -m venv $(WHEEL)/venv
 	install -m 755 $(BUILT)/libbyway.so $(WHEEL)/libbyway.so
@@ -81,7 +95,8 @@ header:
 
 ## make jar         bindings/java/target: jar with the library inside, sources, javadoc (NATIVE= a JNI library built already)
 jar:
-	cd bindings/java && PROFILE=$(PROFILE) mvn -q -B package -DskipTests $(if $(NATIVE),-Dbyway.native=$(abspath $(NATIVE)))
+	@echo "building the jar with Maven, and the library in it with Cargo: some minutes the first time"
+	cd bindings/java && PROFILE=$(PROFILE) FEATURES="$(FEATURES)" mvn -q -B package -DskipTests $(if $(NATIVE),-Dbyway.native=$(abspath $(NATIVE)))
 
 ## make test        everything, every language (PARTS="header c-shared ..." for some); installs what is missing first
 test: setup
@@ -104,13 +119,13 @@ baseline:
 	$(PYTHON) tests/suite --baseline
 
 ## make demo        builds the library and runs the tours: connecting past a dead proxy, racing routes, routing by a rule
-demo: build
-	@$(MAKE) --no-print-directory $(EXAMPLES)/tour $(EXAMPLES)/dial $(EXAMPLES)/router
+demo: $(EXAMPLES)/tour $(EXAMPLES)/dial $(EXAMPLES)/router
 	$(EXAMPLES)/tour
 	$(EXAMPLES)/dial
 	$(EXAMPLES)/router
 
-$(EXAMPLES)/%: examples/%.c include/byway.h $(BUILT)/libbyway.a
+# Linked anew each time, as the library may be another one.
+$(EXAMPLES)/%: examples/%.c include/byway.h built
 	@mkdir -p $(EXAMPLES)
 	$(CC) -std=c99 -D_GNU_SOURCE -Wall -Wextra -O1 -g -Iinclude -o $@ $< $(BUILT)/libbyway.a $(PRIVATE)
 
@@ -122,6 +137,7 @@ fuzz:
 setup:
 	@.ci/setup
 
+## make clean       takes away build/ and target/
 clean:
 	rm -rf $(BUILDDIR)
 	$(CARGO) clean

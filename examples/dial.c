@@ -56,6 +56,10 @@ int main(int argc, char **argv)
     byway_status status;
     int works = -1, silent = -1, filler = -1;
 
+    if (argc != 1 && argc != 3) {
+        fprintf(stderr, "usage: %s [HOST PORT]\n", argv[0]);
+        return 2;
+    }
     must(byway_engine_new(NULL, &engine, &err), "engine");
     where.host.len = BYWAY_NUL;
     if (argc == 3) {

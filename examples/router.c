@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Every byway function that can fail takes a place for an error object: it says what went wrong, and where. */
-/* Arguments are evaluated in any order, so the place of the error is passed, not what is in it. */
+/*
+ * Every byway function that can fail takes a place for an error object: it says what went wrong, and where. Arguments
+ * are evaluated in any order, so the place is passed here too, not what is in it.
+ */
 static void check(byway_status status, byway_error **place, const char *what)
 {
     byway_error *err = place != NULL ? *place : NULL;

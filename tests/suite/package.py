@@ -5,7 +5,7 @@ import re
 import shutil
 import sys
 
-from artefacts import BUILD, CARGO, LIMIT, PRIVATE, ROOT, TARGET, have, prefix
+from artefacts import BUILD, CARGO, FEATURES, LIMIT, PRIVATE, PROFILE, ROOT, TARGET, have, prefix
 from header import read
 from report import run
 
@@ -98,11 +98,11 @@ def consumer(report):
         done = run([compiler, str(main), "-o", str(folder / "shared"), *flags, f"-Wl,-rpath,{library}"])
         if report.ok(done.returncode == 0, "pkg-config, shared, links", done.stdout):
             started(report, folder / "shared", "pkg-config, shared", needs=True)
+        flags = run(["pkg-config", "--cflags", "--libs", "byway-static"], env=environment).stdout.split()
+        done = run([compiler, str(main), "-o", str(folder / "static"), *flags])
+        if report.ok(done.returncode == 0, "pkg-config byway-static links", done.stdout):
+            started(report, folder / "static", "pkg-config byway-static", needs=False)
         flags = run(["pkg-config", "--static", "--cflags", "--libs", "byway"], env=environment).stdout.split()
-        static = ["-l:libbyway.a" if flag == "-lbyway" else flag for flag in flags]
-        done = run([compiler, str(main), "-o", str(folder / "static"), *static])
-        if report.ok(done.returncode == 0, "pkg-config --static links", done.stdout):
-            started(report, folder / "static", "pkg-config --static", needs=False)
         done = run([compiler, "-static", str(main), "-o", str(folder / "whole"), *flags])
         if report.ok(done.returncode == 0, "pkg-config --static with cc -static links", done.stdout):
             started(report, folder / "whole", "pkg-config --static with cc -static", needs=False)
@@ -131,8 +131,9 @@ def consumer(report):
     else:
         report.skip("CMake, shared and static", "no cmake", 3)
     staged = folder / "staged"
+    profile = [f"PROFILE={PROFILE}", f"FEATURES={FEATURES}"]
     done = run(["make", "--no-print-directory", "install", f"DESTDIR={staged}", "PREFIX=/usr",
-                "LIBDIR=/usr/lib/x86_64-linux-gnu", f"PROFILE={os.environ.get('PROFILE', 'release')}"])
+                "LIBDIR=/usr/lib/x86_64-linux-gnu", *profile])
     files = sorted(str(path.relative_to(staged)) for path in staged.rglob("*") if not path.is_dir())
     report.ok(done.returncode == 0 and "usr/lib/x86_64-linux-gnu/libbyway.so.0" in files
               and str(staged) not in (staged / "usr/lib/x86_64-linux-gnu/pkgconfig/byway.pc").read_text(),
@@ -141,7 +142,29 @@ def consumer(report):
                 "LIBDIR=/usr/lib/x86_64-linux-gnu"])
     left = [path for path in staged.rglob("*") if not path.is_dir()]
     report.ok(done.returncode == 0 and not left, "uninstall leaves nothing", done.stdout + str(left))
+    for goal in ("install", "wheel", "build/examples/tour"):
+        done = run(["make", "--no-print-directory", "--dry-run", goal, *profile])
+        report.ok(f"build --lib --profile {PROFILE}" in done.stdout,
+                  f"make {goal} has cargo see whether the library is fresh", done.stdout)
+    done = run(["make", "--no-print-directory", "install", f"DESTDIR={staged}", "PREFIX=usr", *profile])
+    report.ok(done.returncode != 0 and "must be absolute" in done.stdout, "a relative PREFIX is refused", done.stdout)
+    quiet(report, folder)
     cpp_consumer(report, folder, where)
+
+
+def quiet(report, folder):
+    """The README's program gives everything back: with the installed suppressions valgrind has nothing to report."""
+    if not have("valgrind"):
+        report.skip("the installed suppressions", "no valgrind")
+        return
+    main, program = folder / "readme.c", folder / "readme"
+    main.write_text(re.search(r"^```c run\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)[1])
+    done = run([os.environ.get("CC", "cc"), "-g", f"-I{prefix() / 'include'}", str(main), "-o", str(program),
+                str(prefix() / "lib" / "libbyway.a"), *PRIVATE])
+    if done.returncode == 0:
+        done = run(["valgrind", "-q", "--leak-check=full", "--error-exitcode=99",
+                    f"--suppressions={prefix() / 'share' / 'byway' / 'valgrind.supp'}", str(program)], timeout=5 * LIMIT)
+    report.ok(done.returncode == 0, "nothing is reported with the installed suppressions", done.stdout)
 
 
 def cpp_consumer(report, folder, where):

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Puts libbyway_jni.so where the jar wants it: native/build.sh FOLDER [FILE]. Without FILE cargo builds it.
+# Puts libbyway_jni.so where the jar wants it: native/build.sh FOLDER [FILE]. Without FILE cargo builds it,
+# with PROFILE and FEATURES as in the Makefile.
 set -eu
 folder=$1 file=${2:-}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -7,7 +8,9 @@ case $(ldd --version 2>&1 || true) in *musl*) libc=-musl ;; *) libc= ;; esac
 to=$folder/META-INF/native/linux-$(uname -m)$libc
 if [ -z "$file" ]; then
     profile=${PROFILE:-release}
-    (cd "$here" && ${CARGO:-cargo} build --quiet --profile "$profile")
+    set --
+    if [ "${FEATURES-script}" != script ]; then set -- --no-default-features --features "$FEATURES"; fi
+    (cd "$here" && ${CARGO:-cargo} build --quiet --profile "$profile" "$@")
     case $profile in dev) profile=debug ;; esac
     file=${CARGO_TARGET_DIR:-$here/../../../target}/$profile/libbyway_jni.so
 fi
