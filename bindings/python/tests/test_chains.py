@@ -1,5 +1,7 @@
 """Which provider serves this call, from Python."""
 import json
+import threading
+import time
 import unittest
 
 import byway
@@ -124,6 +126,33 @@ class Chains(unittest.TestCase):
         with self.assertRaises(byway.BywayError) as caught:
             byway.Invokers(self.engine, ["tri://a:1/x", "tri://b:1/x"], [1, 1])
         self.assertIn("1", str(caught.exception))
+
+
+class Closing(unittest.TestCase):
+    def test_a_call_keeps_what_another_thread_closes(self):
+        with byway.Engine() as engine:
+            for _ in range(100):
+                chain = byway.Chain(engine, "consumer://192.0.2.1/S")
+                calls, ended = [0] * 3, []
+
+                def use(number):
+                    try:
+                        while True:
+                            chain.set_invokers(byway.Invokers(engine, ["tri://192.0.2.1:1/S"]))
+                            chain.status()
+                            calls[number] += 1
+                    except byway.BywayError as error:
+                        ended.append(type(error))
+
+                threads = [threading.Thread(target=use, args=(number,)) for number in range(3)]
+                for thread in threads:
+                    thread.start()
+                while min(calls) < 5:
+                    time.sleep(0)
+                chain.close()
+                for thread in threads:
+                    thread.join()
+                self.assertEqual(ended, [byway.errors.HandleError] * 3)
 
 
 class Lists(unittest.TestCase):

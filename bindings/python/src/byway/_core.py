@@ -117,8 +117,10 @@ def lock() -> Any:
 
 
 def array_of(kind: Any, values: Sequence[Any]) -> Any:
-    """An array of these, of at least one so that it has an address."""
-    return (kind * max(1, len(values)))(*values)
+    """An array of these, of at least one so that it has an address. References among them last as long as it does."""
+    array = (kind * max(1, len(values)))(*values)
+    array.values = values
+    return array
 
 
 def strings(texts: Sequence[bytes]) -> Any:
@@ -140,9 +142,23 @@ def milliseconds(timeout: Optional[float]) -> int:
 live: "weakref.WeakValueDictionary[int, Handle]" = weakref.WeakValueDictionary()
 
 
+def reference_to(give_back: Any) -> Type[int]:
+    """Addresses of shared handles, each with one reference of the library's, given back when Python's last one goes."""
+
+    class Reference(int):
+        __slots__ = ()
+
+        def __del__(self) -> None:
+            if self:
+                give_back(int(self))
+
+    return Reference
+
+
 class Handle:
     """Owns one reference. ``close`` is idempotent and may be called by several threads at once; the garbage collector
-    does the same later.
+    does the same later. A call of another thread that is under way keeps a shared handle until it is over; what is
+    exclusive ends at once, and the call with it.
 
     In a forked child the library itself knows that the parent's handles are there in name only.
     """
@@ -155,22 +171,25 @@ class Handle:
     if TYPE_CHECKING:
         _owned: int
 
-    #: The function itself: at interpreter exit, when modules are emptied, the class still has it.
-    _give_back: Any = None
+    #: What an address becomes: of a shared handle, one that arguments of a running call keep alive.
+    _reference: Any = int
+    #: Ends an exclusive handle; None for shared ones. At interpreter exit, when modules are emptied, the class still has it.
+    _free: Any = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "_end" in cls.__dict__:
-            cls._give_back = getattr(lib, cls._end)
+            end = getattr(lib, cls._end)
+            cls._reference, cls._free = (reference_to(end), None) if cls._end.endswith("_release") else (int, end)
 
     def __init__(self, pointer: int) -> None:
-        self.pointer = pointer
+        self.pointer = self._reference(pointer)
 
     @classmethod
     def _adopt(cls: Type[H], pointer: Optional[int]) -> H:
         """An object for a reference that is there already."""
         handle = cls.__new__(cls)
-        handle.pointer = pointer or 0
+        handle.pointer = cls._reference(pointer or 0)
         return handle
 
     def __getattr__(self, name: str) -> Any:
@@ -196,7 +215,8 @@ class Handle:
             del self._owned
         except AttributeError:
             return
-        self._give_back(pointer)
+        if self._free is not None:
+            self._free(pointer)
 
     def __del__(self) -> None:
         try:
@@ -204,7 +224,8 @@ class Handle:
             del self._owned
         except AttributeError:
             return
-        self._give_back(pointer)
+        if self._free is not None:
+            self._free(pointer)
 
     def _at_exit(self) -> None:
         """What interpreter exit does instead of ``close``."""
@@ -227,7 +248,8 @@ def made(kind: Type[H], function: Any, *arguments: Any) -> H:
 
 def finish_at_exit(handle: Handle) -> None:
     """Has ``handle._at_exit()`` run at interpreter exit if it is still alive."""
-    live[handle.pointer] = handle
+    # The number alone: a reference would never go while the object is there.
+    live[int(handle.pointer)] = handle
 
 
 @atexit.register

@@ -217,7 +217,7 @@ class Chain(Handle):
     def route_many(self, invocations: Sequence[Invocation], room: int = 64) -> List[List[int]]:
         """Several calls in one crossing, all in one world; at most ``room`` numbers a call."""
         count = len(invocations)
-        array = (ctypes.c_void_p * max(1, count))(*[invocation.pointer for invocation in invocations])
+        array = array_of(ctypes.c_void_p, [invocation.pointer for invocation in invocations])
         tags, totals = (ctypes.c_uint64 * max(1, count * room))(), (ctypes.c_size_t * max(1, count))()
         generation = ctypes.c_uint64()
         call(

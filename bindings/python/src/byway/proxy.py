@@ -69,7 +69,7 @@ class Proxy(Handle):
                 0 if secret is None else len(secret),
             )
             self.close()
-            self.pointer = with_them
+            self.pointer = self._reference(with_them)
 
     @property
     def kind(self) -> ProxyKind:
