@@ -131,6 +131,17 @@ class Scripts(unittest.TestCase):
             ProxySelector.pac(self.engine, PacOptions(source="function FindProxyForURL() {\n  return ("))
         self.assertEqual(caught.exception.line, 2)
 
+    def test_a_script_that_reaches_a_limit_is_no_bad_argument(self):
+        script = "function FindProxyForURL(url, host) { dnsResolve('a.x'); dnsResolve('b.x'); return 'DIRECT'; }"
+        selector = ProxySelector.pac(self.engine, PacOptions(source=script, names_limit=1, time_limit=30))
+        with self.assertRaises(byway.ScriptLimitError) as caught:
+            self.engine.proxies_for_url(selector, "http://a.example/", byway.Dns(self.engine, lambda host: ["192.0.2.1"]))
+        self.assertEqual(caught.exception.name, "BYWAY_E_LIMIT")
+        self.assertNotIsInstance(caught.exception, byway.ArgumentError)
+        for option in ("refresh", "time_limit"):
+            with self.subTest(option), self.assertRaises(byway.ArgumentError):
+                ProxySelector.pac(self.engine, PacOptions(source=script, **{option: -1}))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -41,6 +41,8 @@ class Routes(unittest.TestCase):
         with self.assertRaises(byway.HostError) as caught:
             byway.Selector(address).next()
         self.assertIsInstance(caught.exception.__cause__, Broken)
+        self.assertEqual(str(caught.exception), "b.example: a callback failed: Broken: b.example")
+        self.assertEqual(caught.exception.args, (str(caught.exception),))
 
     def test_an_interrupt_in_a_callback_comes_back_as_itself(self):
         def lookup(host):
@@ -83,6 +85,28 @@ class Routes(unittest.TestCase):
         dns = byway.Dns(self.engine, lambda host: ["192.0.2.1"])
         byway.Selector(byway.Address(self.engine, "e.example", 80, dns=dns)).next()
         self.assertEqual([kind.name for kind in seen], ["PROXY_SELECT_START", "PROXY_SELECT_END", "DNS_START", "DNS_END"])
+
+    def test_an_option_is_no_negative_time(self):
+        for name in ("default_timeout", "postpone_for", "postpone_at_most", "dns_cache", "bad_proxy"):
+            with self.subTest(name):
+                with self.assertRaises(byway.ArgumentError) as caught:
+                    byway.Engine(**{name: -5})
+                self.assertEqual((caught.exception.name, caught.exception.subject), ("BYWAY_E_ARGUMENT", name))
+        with self.assertRaises(byway.ArgumentError):
+            byway.Engine(dns_cache=2**32)
+
+    def test_what_the_filter_refuses_and_what_it_cannot_read(self):
+        with byway.Engine(target_filter=byway.Filter.public()) as engine:
+            dns = byway.Dns(engine, lambda host: ["10.0.0.1"])
+            with self.assertRaises(byway.FilteredError) as caught:
+                byway.Selector(byway.Address(engine, "q.example", 80, dns=dns)).next()
+            self.assertEqual(caught.exception.name, "BYWAY_E_FILTERED")
+            self.assertIsInstance(caught.exception, PermissionError)
+            self.assertNotIsInstance(caught.exception, byway.ProxyError)
+        with self.assertRaises(byway.ParseError) as caught:
+            byway.Filter("allow 10.0.0.0/8\nperhaps 10.0.0.1")
+        self.assertEqual(caught.exception.line, 2)
+        self.assertIsInstance(caught.exception, ValueError)
 
     def test_filter_guards_targets(self):
         public = byway.Filter.public()

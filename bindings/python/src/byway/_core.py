@@ -137,6 +137,15 @@ def milliseconds(timeout: Optional[float]) -> int:
     return max(1, min(int(timeout * 1000 + 0.999), 2**62))
 
 
+def option_milliseconds(value: float, name: str, most: int = 2**62) -> int:
+    """Seconds of an option. Raises ArgumentError for a negative time, which only a wait may have, and for one that the
+    library cannot hold."""
+    if not 0 <= value <= most / 1000:
+        why = f"0 to {most // 1000} seconds are possible, not {value}"
+        raise errors.ArgumentError(_abi.BYWAY_E_ARGUMENT, why, subject=name)
+    return milliseconds(value)
+
+
 #: Engines that are alive, shut down at exit so that no thread of the library is inside Python by then.
 #: Found by their address, as callbacks name them.
 live: "weakref.WeakValueDictionary[int, Handle]" = weakref.WeakValueDictionary()

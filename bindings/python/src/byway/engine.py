@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional
 
 from . import _abi, _callbacks, errors
-from ._core import Handle, call, check, finish_at_exit, give, live, milliseconds, take_text
+from ._core import Handle, call, check, finish_at_exit, give, live, milliseconds, option_milliseconds, take_text
 from ._library import lib
 from .ip import Compat, Filter, Ip, ip_from
 from .queue import Queue
@@ -124,11 +124,11 @@ class Engine(Handle):
         options.compat = compat
         options.dialect = dialect
         if default_timeout is not None:
-            options.default_timeout_ms = milliseconds(default_timeout)
+            options.default_timeout_ms = option_milliseconds(default_timeout, "default_timeout")
         if postpone_for is not None:
-            options.postpone_for_ms = milliseconds(postpone_for)
+            options.postpone_for_ms = option_milliseconds(postpone_for, "postpone_for")
         if postpone_at_most is not None:
-            options.postpone_at_most_ms = milliseconds(postpone_at_most)
+            options.postpone_at_most_ms = option_milliseconds(postpone_at_most, "postpone_at_most")
         options.database_capacity = database_capacity
         options.commit_failures = _abi.BYWAY_COMMIT_ON_SUCCESS if commit_on_success else _abi.BYWAY_COMMIT_ALWAYS
         options.routing_flags = routing_flags | (0 if fast_fallback else _abi.BYWAY_ROUTING_NO_FAST_FALLBACK)
@@ -137,9 +137,9 @@ class Engine(Handle):
             if direct_on_proxy_selector_error
             else _abi.BYWAY_ON_PROXY_SELECTOR_ERROR_FAIL
         )
-        options.dns_cache_ms = milliseconds(dns_cache)
+        options.dns_cache_ms = option_milliseconds(dns_cache, "dns_cache", 2**32 - 1)
         if bad_proxy is not None:
-            options.bad_proxy_ms = milliseconds(bad_proxy)
+            options.bad_proxy_ms = option_milliseconds(bad_proxy, "bad_proxy")
         options.target_filter = target_filter.pointer if target_filter is not None else None
         options.proxy_filter = proxy_filter.pointer if proxy_filter is not None else None
         self._clocks = 0

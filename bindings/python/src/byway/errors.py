@@ -49,6 +49,18 @@ class BywayError(Exception):
         """C name of the code, for example ``BYWAY_E_BUSY``."""
         return status_name(self.code)
 
+    def _say(self, cause: Exception) -> None:
+        """Has the message tell what a callback raised."""
+        try:
+            text = str(cause)
+        except Exception:
+            text = ""
+        if text and text in self.message:
+            return
+        kind = type(cause).__name__
+        self.message += f": {kind}: {text}" if text else f": {kind}"
+        self.args = (str(self),)
+
     def __str__(self) -> str:
         place = f"line {self.line}, column {self.column}: " if self.line else ""
         about = f"{self.subject}: " if self.subject else ""
@@ -95,12 +107,24 @@ class RuleError(BywayError):
     """Rules, invoker lists, scripts, sources."""
 
 
+class ParseError(RuleError, ArgumentError):
+    """A text does not parse: a rule, a filter, a hosts file, JSON. ``line`` and ``column`` say where."""
+
+
+class ScriptLimitError(RuleError, ProxyError):
+    """A script, of a rule or for proxies, reached one of its limits: memory, names."""
+
+
 class NoInvokerError(RuleError, LookupError):
     """No invoker may serve the call."""
 
 
 class ConnectError(BywayError, ConnectionError):
     """Connecting failed; ``causes`` has every attempt."""
+
+
+class FilteredError(BywayError, PermissionError):
+    """The address filter refuses every address."""
 
 
 _CLASSES: Dict[int, Type[BywayError]] = {
@@ -114,6 +138,8 @@ _CLASSES: Dict[int, Type[BywayError]] = {
     _abi.BYWAY_E_FORKED: ShutdownError,
     _abi.BYWAY_E_UNSUPPORTED: UnsupportedError,
     _abi.BYWAY_E_HOST: HostError,
+    _abi.BYWAY_E_FILTERED: FilteredError,
+    _abi.BYWAY_E_SYNTAX: ParseError,
     _abi.BYWAY_E_NO_INVOKER: NoInvokerError,
     _abi.BYWAY_E_INVALID_HOST: ArgumentError,
     _abi.BYWAY_E_INVALID_PORT: ArgumentError,
@@ -129,8 +155,14 @@ _AREAS: List[Tuple[int, Type[BywayError]]] = [
 ]
 
 
-def class_of(code: int) -> Type[BywayError]:
-    """The exception class of a status."""
+#: ``source`` of what a script did.
+_SCRIPT = 4
+
+
+def class_of(code: int, source: int = 0) -> Type[BywayError]:
+    """The exception class of a status; a limit that a script reached is the script's trouble, not an argument's."""
+    if code == _abi.BYWAY_E_LIMIT and source == _SCRIPT:
+        return ScriptLimitError
     exact = _CLASSES.get(code)
     if exact is not None:
         return exact
@@ -150,7 +182,8 @@ def read(pointer: int) -> BywayError:
     """The exception for a live ``byway_error *``, which stays the caller's."""
     count = lib.byway_error_cause_count(pointer)
     code = lib.byway_error_code(pointer)
-    return class_of(code)(
+    source = lib.byway_error_source(pointer)
+    return class_of(code, source)(
         code,
         _text(lib.byway_error_message, pointer),
         subject=_text(lib.byway_error_subject, pointer),
@@ -159,7 +192,7 @@ def read(pointer: int) -> BywayError:
         column=lib.byway_error_column(pointer),
         os_errno=lib.byway_error_os_errno(pointer),
         host_code=lib.byway_error_host_code(pointer),
-        source=lib.byway_error_source(pointer),
+        source=source,
         causes=tuple(read(lib.byway_error_cause_at(pointer, i)) for i in range(count)),
     )
 
@@ -178,4 +211,6 @@ def make(code: int, pointer: Optional[int], cause: Optional[BaseException]) -> B
         if not isinstance(cause, Exception):
             return cause
         error.__cause__ = cause
+        if isinstance(error, HostError):
+            error._say(cause)
     return error

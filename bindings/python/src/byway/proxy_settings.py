@@ -8,7 +8,7 @@ import os
 from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _abi, _callbacks
-from ._core import Handle, array_of, call, check, string, take_text
+from ._core import Handle, array_of, call, check, option_milliseconds, string, take_text
 from ._library import lib
 from .dns import Dns
 from .engine import Call
@@ -94,7 +94,8 @@ class PacOptions:
         options.dns = None if self.dns is None else self.dns.pointer
         if self.my_addresses is not None:
             options.my_addresses, options.my_addresses_len = ctypes.addressof(addresses), len(self.my_addresses)
-        options.refresh_ms, options.time_limit_ms = round(self.refresh * 1000), round(self.time_limit * 1000)
+        options.refresh_ms = option_milliseconds(self.refresh, "refresh")
+        options.time_limit_ms = option_milliseconds(self.time_limit, "time_limit", 2**32 - 1)
         options.memory_limit, options.names_limit = self.memory_limit, self.names_limit
         options.flags = self.flags
         if self.utc_offset is not None:

@@ -6,7 +6,7 @@ import enum
 from typing import Callable, Dict, Mapping, NamedTuple, Optional
 
 from . import _abi, _callbacks, errors
-from ._core import Handle, array_of, call, give, made, milliseconds, string, take_text
+from ._core import Handle, array_of, call, give, made, milliseconds, option_milliseconds, string, take_text
 from ._library import lib
 from .engine import Engine
 
@@ -90,7 +90,7 @@ class Source(Handle):
             ("retry_longest_ms", retry_longest),
         ):
             if value is not None:
-                setattr(options, name, milliseconds(value))
+                setattr(options, name, option_milliseconds(value, name[:-3]))
         return made(
             cls, lib.byway_source_new_zookeeper, engine.pointer, raw, len(raw), ctypes.addressof(options)
         )
