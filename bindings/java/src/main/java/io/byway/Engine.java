@@ -75,19 +75,19 @@ public final class Engine extends Handle {
 
         /** How long a call with no timeout of its own waits; 30 s. */
         public Options defaultTimeout(Duration timeout) {
-            defaultTimeout = millis(timeout);
+            defaultTimeout = option(timeout, "defaultTimeout");
             return this;
         }
 
         /** First postponement of a failed route; 5 minutes, zero until it is reported connected. */
         public Options postponeFor(Duration time) {
-            postponeFor = millis(time);
+            postponeFor = option(time, "postponeFor");
             return this;
         }
 
         /** Longest postponement; 30 minutes. */
         public Options postponeAtMost(Duration time) {
-            postponeAtMost = millis(time);
+            postponeAtMost = option(time, "postponeAtMost");
             return this;
         }
 
@@ -147,7 +147,7 @@ public final class Engine extends Handle {
 
         /** For how long a proxy that failed is tried last; 5 minutes, zero keeps every list as it is. */
         public Options badProxy(Duration time) {
-            badProxy = millis(time);
+            badProxy = option(time, "badProxy");
             return this;
         }
 
@@ -344,6 +344,16 @@ public final class Engine extends Handle {
             proxies.add(pointer == 0 ? null : new Proxy(pointer));
         }
         return proxies;
+    }
+
+    /** The same with the system's names and the engine's default timeout. */
+    public List<Proxy> proxiesForUrl(ProxySelector selector, String url) {
+        return proxiesForUrl(selector, url, null, null);
+    }
+
+    /** The same list with its reasons, as JSON. */
+    public String explainProxiesForUrl(ProxySelector selector, String url) {
+        return explainProxiesForUrl(selector, url, null, null);
     }
 
     /** The same list with its reasons, as JSON. */

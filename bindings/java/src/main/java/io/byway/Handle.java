@@ -81,9 +81,17 @@ public abstract class Handle implements AutoCloseable {
         }
     }
 
+    /** A duration that is no wait, which may not be negative. */
+    static long option(Duration time, String parameter) {
+        if (time != null && time.isNegative()) {
+            throw Errors.of(Abi.E_ARGUMENT, time + " is negative", parameter);
+        }
+        return millis(time);
+    }
+
     /** A duration as a field of 32 bits. */
     static int millis32(Duration time, String parameter) {
-        long millis = millis(time);
+        long millis = option(time, parameter);
         if (millis < 0 || millis > 0xffff_fffeL) {
             throw Errors.of(Abi.E_ARGUMENT, "0 to 4294967294 milliseconds are possible, not " + millis, parameter);
         }

@@ -41,7 +41,7 @@ public final class PacOptions {
 
     /** A fetched script that is older is fetched anew by the next question; zero: only on request. */
     public PacOptions refresh(Duration age) {
-        numbers[0] = Handle.millis(age);
+        numbers[0] = Handle.option(age, "refresh");
         return this;
     }
 

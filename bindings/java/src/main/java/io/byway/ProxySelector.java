@@ -1,5 +1,6 @@
 package io.byway;
 
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -167,25 +168,35 @@ public final class ProxySelector extends Handle {
     /** One of others by the URL's scheme; null among them is DIRECT. */
     public static ProxySelector perScheme(
             Engine engine, Map<String, ProxySelector> schemes, ProxySelector otherwise) {
-        return oneOf(engine, true, schemes, otherwise);
+        return oneOf(engine, true, List.copyOf(schemes.entrySet()), otherwise);
     }
 
     /**
-     * The one of the first pattern that covers the target ({@code *.corp;10.0.0.0/8}, {@code *} for every host), in the
-     * map's order; null among them is DIRECT. Without a match {@code otherwise}; without that the request fails.
+     * The one of the first pattern that covers the target ({@code *.corp;10.0.0.0/8}, {@code *} for every host); an
+     * entry whose value is null is DIRECT. Without a match {@code otherwise}; without that the request fails.
+     *
+     * @param patterns {@link Map#entry} with {@link #direct}, or any other entries
      */
-    public static ProxySelector rules(Engine engine, Map<String, ProxySelector> patterns, ProxySelector otherwise) {
+    public static ProxySelector rules(
+            Engine engine, List<Map.Entry<String, ProxySelector>> patterns, ProxySelector otherwise) {
         return oneOf(engine, false, patterns, otherwise);
     }
 
     private static ProxySelector oneOf(
-            Engine engine, boolean byScheme, Map<String, ProxySelector> parts, ProxySelector otherwise) {
-        Texts words = Texts.pack(parts.keySet(), byScheme ? "schemes" : "patterns");
+            Engine engine,
+            boolean byScheme,
+            List<Map.Entry<String, ProxySelector>> parts,
+            ProxySelector otherwise) {
+        List<String> names = new ArrayList<>();
+        for (Map.Entry<String, ProxySelector> part : parts) {
+            names.add(part.getKey());
+        }
+        Texts words = Texts.pack(names, byScheme ? "schemes" : "patterns");
         try (Held held = new Held()) {
             long[] selectors = new long[parts.size()];
             int i = 0;
-            for (ProxySelector selector : parts.values()) {
-                selectors[i++] = held.of(selector);
+            for (Map.Entry<String, ProxySelector> part : parts) {
+                selectors[i++] = held.of(part.getValue());
             }
             return new ProxySelector(
                     makeOneOf(

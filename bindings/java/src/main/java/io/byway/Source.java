@@ -107,9 +107,9 @@ public final class Source extends Handle {
                             username,
                             password,
                             root,
-                            millis(options.sessionTimeout),
-                            millis(options.connectTimeout),
-                            millis(options.retryLongest)));
+                            option(options.sessionTimeout, "sessionTimeout"),
+                            option(options.connectTimeout, "connectTimeout"),
+                            option(options.retryLongest, "retryLongest")));
         } finally {
             engine.exit();
         }

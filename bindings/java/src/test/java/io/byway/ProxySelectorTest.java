@@ -12,11 +12,14 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.AbstractMap;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -72,14 +75,48 @@ class ProxySelectorTest {
         ProxySelector byScheme = ProxySelector.perScheme(engine, parts, null);
         assertEquals("p.example:3128", first(byScheme, "https://a.example/"));
         assertEquals("DIRECT", first(byScheme, "http://a.example/"));
-        ProxySelector byPattern = ProxySelector.rules(engine, Map.of("*.corp", proxied), null);
+        ProxySelector byPattern = ProxySelector.rules(engine, List.of(Map.entry("*.corp", proxied)), null);
         assertEquals("p.example:3128", first(byPattern, "http://a.corp/"));
         assertThrows(BywayException.class, () -> first(byPattern, "http://a.example/"));
-        String reasons = engine.explainProxiesForUrl(byPattern, "http://a.corp/", null, null);
+        String reasons = engine.explainProxiesForUrl(byPattern, "http://a.corp/");
         assertTrue(reasons.contains("\"because\""), reasons);
         ProxySelector windows = ProxySelector.windows(engine, "http=h.example:1;https=s.example:2", "<local>");
         assertEquals("s.example:2", first(windows, "https://a.example/"));
         assertEquals("DIRECT", first(windows, "https://intranet/"));
+    }
+
+    @Test
+    void theFirstPatternThatCoversTheTargetWins() {
+        ProxySelector direct = ProxySelector.direct(engine);
+        List<Map.Entry<String, ProxySelector>> patterns = new ArrayList<>();
+        patterns.add(Map.entry("deep.a.corp", direct));
+        patterns.add(Map.entry("*.a.corp", proxied));
+        patterns.add(new AbstractMap.SimpleEntry<>("*", null));
+        ProxySelector narrowFirst = ProxySelector.rules(engine, patterns, null);
+        assertEquals("DIRECT", first(narrowFirst, "http://deep.a.corp/"));
+        assertEquals("p.example:3128", first(narrowFirst, "http://x.a.corp/"));
+        assertEquals("DIRECT", first(narrowFirst, "http://b.example/"));
+        Collections.swap(patterns, 0, 1);
+        assertEquals("p.example:3128", first(ProxySelector.rules(engine, patterns, null), "http://deep.a.corp/"));
+    }
+
+    @Test
+    void anOptionIsNoNegativeTime() {
+        Duration past = Duration.ofSeconds(-5);
+        Engine.Options options = new Engine.Options();
+        for (Function<Duration, Object> option :
+                List.<Function<Duration, Object>>of(
+                        options::defaultTimeout,
+                        options::postponeFor,
+                        options::postponeAtMost,
+                        options::dnsCache,
+                        options::badProxy,
+                        new PacOptions()::refresh,
+                        new PacOptions()::timeLimit,
+                        new DialOptions()::userTimeout)) {
+            assertThrows(BywayException.Argument.class, () -> option.apply(past));
+            option.apply(Duration.ofSeconds(5));
+        }
     }
 
     @Test
@@ -89,7 +126,7 @@ class ProxySelectorTest {
             proxies.add(new Proxy(ProxyKind.HTTP, "p.example", i));
         }
         ProxySelector selector = ProxySelector.fixed(engine, proxies);
-        assertEquals(proxies, engine.proxiesForUrl(selector, "http://a.example/", null, null));
+        assertEquals(proxies, engine.proxiesForUrl(selector, "http://a.example/"));
         assertEquals("[]", engine.badProxies());
         engine.forgetBadProxies();
     }
