@@ -5,7 +5,10 @@
  *
  * Shared handles copy (one more reference) and move; exclusive ones only move; `*_ref` are lent and live as long as
  * what lent them. Names are those of byway.h: `byway_selector_next` is `selector::next`, `byway_dns_new_hosts` is
- * `dns::hosts`, `BYWAY_*` constants stay as they are, and what byway.h says of a function holds here too.
+ * `dns::hosts`, `BYWAY_*` constants stay as they are, and what byway.h says of a function holds here too. What is
+ * `*_new` there is `make` here; a few are shorter or said otherwise: `engine::database` (`database_snapshot`),
+ * `engine::statistics` (`stats`), `engine::listen` (`add_listener`), `filter::allows` (`filter_check`),
+ * `queue::clear_notify` (`set_notify` with NULL).
  *
  * Every call that can fail returns `byway::result<T>`. Who prefers exceptions asks for `.value()`, which throws
  * `byway::exception`; without exceptions (`-fno-exceptions`) `.value()` on a failure ends the program, so ask first.
@@ -19,6 +22,10 @@
  */
 #ifndef BYWAY_HPP
 #define BYWAY_HPP
+
+#if __cplusplus < 201703L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 201703L)
+#error "byway.hpp needs C++17 or later: compile with -std=c++17 (MSVC: /std:c++17)"
+#else
 
 #include "byway/address.hpp"
 #include "byway/chain.hpp"
@@ -42,4 +49,5 @@
 #include "byway/source.hpp"
 #include "byway/text.hpp"
 
+#endif
 #endif /* BYWAY_HPP */

@@ -69,7 +69,7 @@ public:
 
     /** Which proxies a URL has, outside any connection; an empty one is DIRECT. `names` resolves what a script wants to
      * know, none: the system. `explanation` gets the list with the reasons, as JSON. */
-    result<std::vector<proxy>> proxies_for(const proxy_selector &chooser, std::string_view url, timeout wait = {},
+    result<std::vector<proxy>> proxies_for_url(const proxy_selector &chooser, std::string_view url, timeout wait = {},
                                            const dns *names = nullptr, std::string *explanation = nullptr) const;
     /** The proxies that failed lately and are tried last for a while, as JSON. */
     result<std::string> bad_proxies() const
@@ -96,12 +96,12 @@ public:
         return all;
     }
     /** The route database as JSON, to be kept over a restart. */
-    result<std::string> export_database() const
+    result<std::string> database_export() const
     {
         return detail::text([&](auto out, auto err) { return byway_engine_database_export(get(), out, err); });
     }
     /** Adds what an export holds; returns the number of entries in the text. */
-    result<std::size_t> import_database(std::string_view json)
+    result<std::size_t> database_import(std::string_view json)
     {
         return detail::value<std::size_t>(
             [&](auto n, auto err) { return byway_engine_database_import(get(), json.data(), json.size(), n, err); });

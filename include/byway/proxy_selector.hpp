@@ -180,8 +180,9 @@ public:
                                                         variables.size(), dialect.data(), dialect.size(), out, err);
         });
     }
-    /** Java system properties, with the answers of the JDK's own selector. */
-    static result<proxy_selector> properties(const engine &owner, span<const setting> given, bool web_sockets = true)
+    /** Java system properties, with the answers of the JDK's own selector. `web_sockets`: ws and wss are asked as http
+     * and https, as the JDK does from 2026 on; otherwise they are DIRECT. */
+    static result<proxy_selector> properties(const engine &owner, span<const setting> given, bool web_sockets = false)
     {
         const detail::settings all(given);
         return detail::make<proxy_selector>([&](auto out, auto err) {
@@ -352,7 +353,7 @@ inline result<void> engine::set_proxy_selector(const proxy_selector &chooser)
     return detail::call([&](auto err) { return byway_engine_set_proxy_selector(get(), chooser.get(), err); });
 }
 
-inline result<std::vector<proxy>> engine::proxies_for(const proxy_selector &chooser, std::string_view url, timeout wait,
+inline result<std::vector<proxy>> engine::proxies_for_url(const proxy_selector &chooser, std::string_view url, timeout wait,
                                                       const dns *names, std::string *explanation) const
 {
     std::vector<byway_proxy *> raw(16);

@@ -101,7 +101,7 @@ public:
             [&](auto out, auto err) { return byway_selector_next(get(), detail::milliseconds(wait), out, err); });
     }
     /** As `next` without waiting; `pending` says that a record will come to the queue. */
-    result<selection> poll(bool &pending)
+    result<selection> poll_next(bool &pending)
     {
         pending = false;
         return detail::make<selection>([&](auto out, auto err) {

@@ -21,7 +21,7 @@ void queues()
                }).value();
     auto selector = byway::selector::make(engine, address_of(engine, dns)).value();
     bool pending = false;
-    OK(!selector.poll(pending).value() && pending, "the answer comes later");
+    OK(!selector.poll_next(pending).value() && pending, "the answer comes later");
     open.add("192.0.2.1").value();
     open.finish().value();
     OK(notified > 0, "the host is told that something is queued");
@@ -32,7 +32,7 @@ void queues()
     OK(records.size() == 1 && records[0].kind == BYWAY_COMPLETION_SELECTOR && records[0].id == selector.id() &&
            records[0].status == BYWAY_OK,
        "one record");
-    auto routes = selector.poll(pending).value();
+    auto routes = selector.poll_next(pending).value();
     OK(routes && !pending && routes.size() == 1, "then the routes");
     queue.clear_notify().value();
     queue.wakeup().value();

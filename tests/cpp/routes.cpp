@@ -69,14 +69,14 @@ void routes()
            "addresses compare");
         OK(address.text().value().find("a.example:443") != std::string::npos, "and show themselves");
 
-        auto exported = engine.export_database().value();
+        auto exported = engine.database_export().value();
         auto failed = engine.database().value();
         OK(failed.size() == 1 && failed[0].hop_port == 443 && failed[0].failure == BYWAY_FAILURE_REFUSED,
            "the database in records");
         byway::engine next = byway::engine::make().value();
-        OK(next.import_database(exported).value() == 1 && next.should_postpone(kept),
+        OK(next.database_import(exported).value() == 1 && next.should_postpone(kept),
            "and taken over by another engine");
-        OK(next.import_database("{").error().line() == 1, "but not when it is no JSON");
+        OK(next.database_import("{").error().line() == 1, "but not when it is no JSON");
         OK(engine.connected(kept) && !engine.should_postpone(kept), "a connection clears it");
         const auto before = engine.network_changed().value();
         OK(engine.network_changed().value() == before + 1, "networks are counted");
@@ -161,7 +161,7 @@ namespace {
 std::string proxies(const byway::engine &engine, const byway::result<byway::proxy_selector> &chooser, const char *url)
 {
     std::string all, why;
-    auto list = engine.proxies_for(chooser.value(), url, 30s, nullptr, &why);
+    auto list = engine.proxies_for_url(chooser.value(), url, 30s, nullptr, &why);
     if (!list)
         return std::string(list.error().name());
     for (const byway::proxy &one : *list)
@@ -226,7 +226,7 @@ void built_in(byway::engine &engine)
     auto failing = proxy_selector::pac(engine, options, [](proxy_selector &self, std::string_view) {
         return self.script_failed("no network").status();
     });
-    auto why = engine.proxies_for(*failing, "http://x.example/", 30s);
+    auto why = engine.proxies_for_url(*failing, "http://x.example/", 30s);
     OK(!why && why.error().what().find("no network") != std::string::npos, "or cannot be");
     options.source = byway::str("function FindProxyForURL(");
     OK(proxy_selector::pac(engine, options).error().code() == BYWAY_E_PAC, "a text that is none");
@@ -265,6 +265,14 @@ void choosers()
            byway::proxy_selector::properties(engine, {{"https.proxyHost", "p.example"}, {"https.proxyPort", "2"}})
                .value()) == "http://p.example:2",
        "from Java properties");
+    const auto by_properties = [&](bool web_sockets) {
+        const std::initializer_list<byway::setting> given = {{"https.proxyHost", "p.example"}};
+        const auto chooser = web_sockets ? byway::proxy_selector::properties(engine, given, true)
+                                         : byway::proxy_selector::properties(engine, given);
+        return engine.proxies_for_url(chooser.value(), "wss://a.example/", 30s).value().front();
+    };
+    OK(by_properties(true), "which may speak of web sockets");
+    OK(!by_properties(false), "but do so only when asked");
     if (byway::has_feature("script"))
         OK(first_proxy(byway::proxy_selector::script(engine, "proxy.pac",
                                                      "function FindProxyForURL(u, h) { return 'PROXY p.example:3'; }")

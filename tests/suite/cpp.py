@@ -38,6 +38,10 @@ def wrapper(report):
     for header in sorted((ROOT / "include" / "byway").glob("*.hpp")):
         report.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-include",
                     str(header), "-x", "c++", "/dev/null"], f"{header.name} stands alone")
+    old = run(["g++", "-std=c++14", f"-I{ROOT / 'include'}", "-fsyntax-only", "-include", "byway.hpp", "-x", "c++",
+               "/dev/null"])
+    report.ok(old.returncode and old.stdout.count("error:") == 1 and "needs C++17" in old.stdout,
+              "an older standard is refused with one error", old.stdout)
     snippets(report, folder, library)
 
 

@@ -45,7 +45,7 @@ proxies ask(const byway::engine &by, const byway::result<byway::proxy_selector> 
 {
     if (!chooser)
         return {{}, chooser.error()};
-    auto list = by.proxies_for(*chooser, url, std::chrono::seconds(60), names);
+    auto list = by.proxies_for_url(*chooser, url, std::chrono::seconds(60), names);
     if (!list)
         return {{}, list.error()};
     return {std::move(*list), {}};
@@ -203,7 +203,7 @@ void bypass(const json &one)
     const std::string rules = text(get(one, "input"), "rules"), url = text(get(one, "input"), "url");
     const byway::bypass_options list(rules);
     // A URL that is none (its host ends in a number and is no address) is an error before any list is asked.
-    const auto direct = engine().proxies_for(proxy_selector::direct(engine()).value(), url);
+    const auto direct = engine().proxies_for_url(proxy_selector::direct(engine()).value(), url);
     same(direct && excepted(list, url), get(get(one, "expect"), "bypass"), "bypass");
 }
 
@@ -346,7 +346,7 @@ void properties(const json &one)
 {
     const table given = table_of(get(get(one, "input"), "properties"));
     const std::string url = text(get(one, "input"), "url"), released = text(get(one, "answers"), "jdk17");
-    check_expect("byway", ask(proxy_selector::properties(engine(), settings_of(given)), url), get(one, "expect"));
+    check_expect("byway", ask(proxy_selector::properties(engine(), settings_of(given), true), url), get(one, "expect"));
     if (released.empty())
         return;
     const auto got = ask(proxy_selector::properties(engine(), settings_of(given), false), url);
@@ -365,7 +365,7 @@ void non_proxy_hosts(const json &one)
 {
     const json &input = get(one, "input");
     const table given = {{"http.proxyHost", "p"}, {"http.nonProxyHosts", text(input, "nonProxyHosts")}};
-    const auto chooser = proxy_selector::properties(engine(), settings_of(given));
+    const auto chooser = proxy_selector::properties(engine(), settings_of(given), true);
     json got = json::array();
     for (const json &host : get(input, "hosts"))
         got.push_back(ask(chooser, url_for(host.get<std::string>())).first() == "direct://");
