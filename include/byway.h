@@ -5203,7 +5203,8 @@ byway_status byway_failure_report(int32_t compat,
  * Makes a list from `count` provider URLs in the host's order. `tags` may be NULL: then a tag is its URL's index.
  * Otherwise `tags[i]` belongs to `urls[i]`; no tag may be 0 or occur twice. `callbacks` may be NULL.
  *
- * URLs are raw or merged. `disabled=true` and `enabled=false` rows are skipped, `empty://` clears what came before.
+ * URLs are raw or merged; a text without `protocol://` begins with its host, as Dubbo reads it. `disabled=true` and
+ * `enabled=false` rows are skipped, `empty://` clears what came before.
  *
  * Ownership: the caller owns one reference. The set is taken over, also when the call fails.
  * Errors: `BYWAY_E_INVOKERS` naming the first bad index; nothing is made then.
@@ -5631,7 +5632,7 @@ BYWAY_API void byway_call_result_init(struct byway_call_result *result);
 /**
  * Makes a chain for a consumer URL (`consumer://host/interface?application=...`), with the built-in routers of its
  * dialect and the engine's routers, without providers. It follows the engine's rules, also those set before.
- * `options` may be NULL.
+ * `options` may be NULL. The URL's host, and even its protocol, may be missing, as in Dubbo.
  *
  * Ownership: the caller owns one reference.
  * Errors: `BYWAY_E_INVALID_URL`; `BYWAY_E_RULE` when the URL carries a static rule that is unusable.
@@ -5976,8 +5977,9 @@ byway_status byway_source_new_memory(struct byway_engine *engine,
 
 /**
  * Makes a source of files: a directory in Dubbo's layout, or one file. In a directory `D` the rule `K` is
- * `D/dubbo/config/dubbo/K`, `D/config/dubbo/K` or `D/K`, each also with `.yaml` or `.yml`; a file directly in `D` also
- * counts for the `key` its text names, with `scope: service` for a service's. Providers are the lines of
+ * `D/dubbo/config/dubbo/K`, `D/config/dubbo/K` or `D/K`, each also with `.yaml` or `.yml`; a file directly in `D` whose
+ * name ends in `condition-router`, `tag-router` or `affinity-router` (and perhaps `.yaml` or `.yml`) also counts for
+ * the `key` its text names, with `scope: service` for a service's. Providers are the lines of
  * `D/dubbo/<interface>/providers`, `D/<interface>/providers` or `D/<interface>.providers`. `key` (may be empty) says
  * what a single file holds, as `byway_source_put` takes it.
  *

@@ -276,8 +276,7 @@ impl InvokersBuilder {
     fn append(&mut self, url: &str, tag: Option<u64>) -> Result<()> {
         let index = self.given;
         self.given += 1;
-        let parts =
-            Parts::parse(url).map_err(|cause| refuse(index, "the URL does not parse", Some(cause)))?;
+        let parts = Parts::parse(url).map_err(|cause| unparsable(index, url, cause))?;
         if parts.protocol == "empty" {
             self.clear();
             return Ok(());
@@ -322,8 +321,7 @@ impl InvokersBuilder {
         };
         let index = self.given;
         self.given += 1;
-        let parts =
-            Parts::parse(url).map_err(|cause| refuse(index, "the URL does not parse", Some(cause)))?;
+        let parts = Parts::parse(url).map_err(|cause| unparsable(index, url, cause))?;
         if is_disabled(&parts) {
             self.remove_row(row);
             return Ok(());
@@ -654,18 +652,65 @@ fn is_disabled(parts: &Parts<'_>) -> bool {
         || last("enabled").is_some_and(|value| value.eq_ignore_ascii_case("false"))
 }
 
+/// Characters of an unusable URL that an error shows.
+const MOST_SHOWN: usize = 80;
+
+/// A URL without what it must not tell: who logs in, and its parameters.
+fn unparsable(index: u64, url: &str, cause: Error) -> Error {
+    let body = url.split('?').next().unwrap_or_default();
+    let scheme = body.split_once("://").filter(|(scheme, _)| !scheme.contains([':', '@']));
+    let public = match (scheme, body.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://...@{host}"),
+        (None, Some((_, host))) => format!("...@{host}"),
+        (_, None) => body.to_owned(),
+    };
+    let mut shown: String = public.chars().take(MOST_SHOWN).collect();
+    if shown.len() < public.len() {
+        shown.push_str("...");
+    }
+    refuse(index, &format!("the URL \"{shown}\" does not parse: {}", cause.message()), Some(cause))
+}
+
 fn refuse(index: u64, why: &str, cause: Option<Error>) -> Error {
-    let error = Error::new(Status::E_INVOKERS, format!("invoker {index}: {why}"))
-        .subject(format!("invoker {index}"))
-        .source(Source::Argument);
+    let error =
+        Error::new(Status::E_INVOKERS, why).subject(format!("invoker {index}")).source(Source::Argument);
     match cause {
         Some(cause) => {
+            // The start of a text is no place to look at.
             let error = match cause.position() {
-                Some(position) => error.at(position),
-                None => error,
+                Some(position) if position.offset > 0 => error.at(position),
+                _ => error,
             };
             error.cause(cause)
         }
         None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unusable_url_is_shown_once_and_tells_no_secret() {
+        for (url, shown) in [
+            (
+                "dubbo://h:99999/S?token=secret",
+                "line 1, column 11: the URL \"dubbo://h:99999/S\" does not parse: ",
+            ),
+            ("dubbo://me:secret@h:x", "line 1, column 21: the URL \"dubbo://...@h:x\" does not parse: "),
+            ("me:se://cret@h:x", "line 1, column 16: the URL \"...@h:x\" does not parse: "),
+            (" ", "the URL \" \" does not parse: "),
+            ("://a\nb", "the URL \"://a\\nb\" does not parse: "),
+        ] {
+            let error = InvokersBuilder::new().add(url, None).unwrap_err();
+            let text = error.to_string();
+            assert!(text.starts_with(&format!("invoker 0: {shown}")), "{text}");
+            assert!(!text.contains("cret"), "{text}");
+        }
+        let long = format!("dubbo://h:x/{}", "\u{fc}".repeat(200));
+        let error = InvokersBuilder::new().add(&long, None).unwrap_err();
+        let shown: String = long.chars().take(80).collect();
+        assert!(error.message().starts_with(&format!("the URL \"{shown}...\" ")), "{error}");
     }
 }

@@ -308,7 +308,7 @@ pub unsafe extern "C" fn byway_call_result_init(result: *mut byway_call_result) 
 
 /// Makes a chain for a consumer URL (`consumer://host/interface?application=...`), with the built-in routers of its
 /// dialect and the engine's routers, without providers. It follows the engine's rules, also those set before.
-/// `options` may be NULL.
+/// `options` may be NULL. The URL's host, and even its protocol, may be missing, as in Dubbo.
 ///
 /// Ownership: the caller owns one reference.
 /// Errors: `BYWAY_E_INVALID_URL`; `BYWAY_E_RULE` when the URL carries a static rule that is unusable.

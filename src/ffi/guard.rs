@@ -16,6 +16,8 @@ pub(crate) enum Fail {
     Status(Status),
     /// A parameter, and what is wrong with it.
     Parameter(Status, &'static str),
+    /// The same, in other words than the status has.
+    Told(Status, &'static str, &'static str),
     /// The whole story.
     Error(Error),
 }
@@ -35,7 +37,7 @@ impl From<Error> for Fail {
 impl Fail {
     pub(crate) fn status(&self) -> Status {
         match self {
-            Fail::Status(status) | Fail::Parameter(status, _) => *status,
+            Fail::Status(status) | Fail::Parameter(status, _) | Fail::Told(status, ..) => *status,
             Fail::Error(error) => error.status(),
         }
     }
@@ -44,6 +46,7 @@ impl Fail {
         match self {
             Fail::Status(status) => Error::bare(status).source(Source::Engine),
             Fail::Parameter(status, name) => Error::bare(status).subject(name),
+            Fail::Told(status, name, message) => Error::new(status, message).subject(name),
             Fail::Error(error) => error,
         }
     }

@@ -47,10 +47,16 @@ macro_rules! handle {
 }
 pub(crate) use handle;
 
+/// Invocations have no `adopt`: their `reset` is one.
+const OF_ANOTHER_THREAD: &str = "belongs to another thread; adopt it first (an invocation: reset it)";
+
 fn refuse(why: Refused, name: &'static str) -> Fail {
     let status = match why {
         Refused::Bad => Status::E_BAD_HANDLE,
         Refused::Busy => Status::E_BUSY,
+        Refused::Elsewhere => {
+            return Fail::Told(Status::E_BUSY, name, OF_ANOTHER_THREAD);
+        }
         Refused::Poisoned => Status::E_POISONED,
     };
     Fail::Parameter(status, name)

@@ -124,7 +124,8 @@ fn at_index(fail: Fail, index: usize) -> Fail {
 /// Makes a list from `count` provider URLs in the host's order. `tags` may be NULL: then a tag is its URL's index.
 /// Otherwise `tags[i]` belongs to `urls[i]`; no tag may be 0 or occur twice. `callbacks` may be NULL.
 ///
-/// URLs are raw or merged. `disabled=true` and `enabled=false` rows are skipped, `empty://` clears what came before.
+/// URLs are raw or merged; a text without `protocol://` begins with its host, as Dubbo reads it. `disabled=true` and
+/// `enabled=false` rows are skipped, `empty://` clears what came before.
 ///
 /// Ownership: the caller owns one reference. The set is taken over, also when the call fails.
 /// Errors: `BYWAY_E_INVOKERS` naming the first bad index; nothing is made then.

@@ -11,7 +11,7 @@ use crate::engine::routes::proxies::{Choosing, ProxySource};
 use crate::error::Status;
 use crate::proxies::environment::{Environment, Table};
 use crate::proxies::jdk::{JdkProperties, WebSockets};
-use crate::proxies::no_proxy::Dialect;
+use crate::proxies::no_proxy::{Dialect, dialect_of};
 use crate::proxies::{ProxySelector, windows};
 use core::ffi::c_char;
 use std::sync::Arc;
@@ -63,8 +63,7 @@ pub unsafe extern "C" fn byway_proxy_selector_new_environment(
         handle::shared(engine, "engine")?;
         let dialect = match dialect.is_null() {
             true => Dialect::Byway,
-            false => Dialect::named(arguments::text(dialect, dialect_len, "dialect")?)
-                .ok_or(Fail::Parameter(Status::E_ARGUMENT, "dialect"))?,
+            false => dialect_of(arguments::text(dialect, dialect_len, "dialect")?, "dialect")?,
         };
         let table = match n == 0 && names.is_null() {
             true => Table::of_process(),

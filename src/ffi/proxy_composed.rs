@@ -13,7 +13,7 @@ use crate::engine::routes::proxies::{Choosing, ProxySource, direct};
 use crate::error::{Error, Status};
 use crate::proxies::bypass::{BypassList, Style};
 use crate::proxies::fixed::{Exceptions, Schemes};
-use crate::proxies::no_proxy::{Dialect, NoProxy, Options};
+use crate::proxies::no_proxy::{Dialect, NoProxy, Options, dialect_of};
 use crate::proxies::rules::Rules;
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ fn exceptions(options: &byway_bypass_options) -> Result<Exceptions, Fail> {
         BYWAY_BYPASS_NO_PROXY => {
             let dialect = match arguments::text_of(options.dialect, "options.dialect")? {
                 "" => Dialect::Byway,
-                name => Dialect::named(name).ok_or(Fail::Parameter(Status::E_ARGUMENT, "options.dialect"))?,
+                name => dialect_of(name, "options.dialect")?,
             };
             let switches = Options {
                 loopback: !has(BYWAY_BYPASS_PROXY_LOOPBACK),

@@ -191,8 +191,9 @@ pub unsafe extern "C" fn byway_source_new_memory(
 }
 
 /// Makes a source of files: a directory in Dubbo's layout, or one file. In a directory `D` the rule `K` is
-/// `D/dubbo/config/dubbo/K`, `D/config/dubbo/K` or `D/K`, each also with `.yaml` or `.yml`; a file directly in `D` also
-/// counts for the `key` its text names, with `scope: service` for a service's. Providers are the lines of
+/// `D/dubbo/config/dubbo/K`, `D/config/dubbo/K` or `D/K`, each also with `.yaml` or `.yml`; a file directly in `D` whose
+/// name ends in `condition-router`, `tag-router` or `affinity-router` (and perhaps `.yaml` or `.yml`) also counts for
+/// the `key` its text names, with `scope: service` for a service's. Providers are the lines of
 /// `D/dubbo/<interface>/providers`, `D/<interface>/providers` or `D/<interface>.providers`. `key` (may be empty) says
 /// what a single file holds, as `byway_source_put` takes it.
 ///

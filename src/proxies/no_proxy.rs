@@ -18,6 +18,7 @@ use super::Why;
 use super::bypass::{BypassList, Style};
 use super::network::{self, Network, number, parse_length};
 use super::target::{Target, default_port, parse_port};
+use crate::error::{Error, Status};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -54,6 +55,18 @@ impl Dialect {
             _ => return None,
         })
     }
+}
+
+/// As [`Dialect::named`], for a parameter called `subject`.
+///
+/// # Errors
+/// `E_ARGUMENT` with the name and the names there are.
+pub fn dialect_of(name: &str, subject: &str) -> Result<Dialect, Error> {
+    Dialect::named(name).ok_or_else(|| {
+        let shown: String = name.chars().take(80).collect();
+        let why = format!("no dialect \"{shown}\"; expected byway, curl, go, python, chromium or node");
+        Error::new(Status::E_ARGUMENT, why).subject(subject)
+    })
 }
 
 /// Switches of the byway dialect; the others have none.
@@ -574,6 +587,15 @@ mod tests {
         assert_eq!(set.ignored().len(), 12, "{:#?}", set.ignored());
         assert!(bypassed(list, Dialect::Byway, Options::default(), "http://a.good.com"));
         assert!(!bypassed(list, Dialect::Byway, Options::default(), "http://x.com"));
+    }
+
+    #[test]
+    fn a_dialect_there_is_not_is_refused_with_those_there_are() {
+        assert_eq!(dialect_of("node", "dialect").unwrap(), Dialect::Node);
+        let error = dialect_of(&format!("Curl\n{}", "x".repeat(100)), "dialect").unwrap_err();
+        assert_eq!((error.status(), error.about()), (Status::E_ARGUMENT, "dialect"));
+        let known = "expected byway, curl, go, python, chromium or node";
+        assert_eq!(error.message(), format!("no dialect \"Curl\\n{}\"; {known}", "x".repeat(75)));
     }
 
     #[test]

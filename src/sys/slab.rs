@@ -57,6 +57,8 @@ pub enum Refused {
     Bad,
     /// An exclusive handle on which another call is running.
     Busy,
+    /// An owned handle of another thread.
+    Elsewhere,
     /// A panic left it in an unknown state.
     Poisoned,
 }

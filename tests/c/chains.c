@@ -93,6 +93,8 @@ static void lists(void)
     STATUS(byway_invokers_new(engine, three, null, 3, 0, NULL, &next, NULL), BYWAY_E_INVOKERS, "a tag of 0");
     STATUS(byway_invokers_new(engine, bad, NULL, 2, 0, NULL, &next, &err), BYWAY_E_INVOKERS, "an unparsable URL");
     OK(byway_error_cause_count(err) == 1 && next == NULL, "has a cause, and no list is made");
+    byway_error_message(err, &seen);
+    OK(!strncmp(seen.data, "the URL \"", 9), "and is shown, once: %s", seen.data);
     byway_error_free(err);
 
     /* An update shares what it does not touch and inherits what must be destroyed with the last name of a tag. */
@@ -548,6 +550,7 @@ static void sessions(void)
     const byway_choice *view = NULL, *second = NULL;
     byway_error *err = (byway_error *)&session;
     struct elsewhere e;
+    byway_str said;
     pthread_t thread;
     uint64_t tag = 0;
     int i, good = 1;
@@ -573,7 +576,11 @@ static void sessions(void)
     STATUS(e.route, BYWAY_E_BUSY, "on another thread");
     STATUS(e.adopt, BYWAY_OK, "which may adopt it");
     STATUS(e.after, BYWAY_OK, "and then use it");
-    STATUS(byway_session_route(session, call, &view, NULL), BYWAY_E_BUSY, "it is no longer ours");
+    STATUS(byway_session_route(session, call, &view, &err), BYWAY_E_BUSY, "it is no longer ours");
+    byway_error_message(err, &said);
+    OK(strstr(said.data, "belongs to another thread") != NULL, "and says so: %s", said.data);
+    byway_error_free(err);
+    err = NULL;
     NEED(byway_session_adopt(session, NULL));
     NEED(byway_session_route(session, call, &view, NULL));
     NEED(byway_session_idle(session, NULL));

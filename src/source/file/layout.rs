@@ -18,8 +18,8 @@ const MOST_FILES: usize = 4096;
 /// A directory in Dubbo's layout, or one file.
 ///
 /// In a directory `D` the rule `K` is `D/dubbo/config/dubbo/K`, `D/config/dubbo/K` or `D/K`, each also with `.yaml` or
-/// `.yml`; a file directly in `D` also counts for the key its text names, because ConfigMaps allow no colons in file
-/// names (`key: com.foo.Bar` with `scope: service` is `com.foo.Bar::`). The providers of `S` are the lines of
+/// `.yml`; a file directly in `D` whose name ends in `condition-router` and the like also counts for the key its text
+/// names, because ConfigMaps allow no colons in file names (`key: com.foo.Bar` with `scope: service` is `com.foo.Bar::`). The providers of `S` are the lines of
 /// `D/dubbo/S/providers`, `D/S/providers` or `D/S.providers`, or the files of a directory of that name; routers,
 /// configurators, `mapping/S`, `metadata/A/R` and `services/A` likewise.
 #[derive(Debug)]

@@ -52,7 +52,7 @@ where
     /// Enters a call on the owning thread. No locked instruction.
     ///
     /// # Errors
-    /// [`Refused::Busy`] on another thread, or when this thread is inside already.
+    /// [`Refused::Elsewhere`] on another thread, [`Refused::Busy`] when this thread is inside already.
     ///
     /// # Safety
     /// As [`super::check`].
@@ -61,7 +61,10 @@ where
         // SAFETY: by this function's contract.
         let cell = unsafe { super::check(pointer) }?;
         let (owner, me) = (cell.owner(), thread::token());
-        if owner.thread.load(Ordering::Relaxed) != me || owner.inside.load(Ordering::Relaxed) != 0 {
+        if owner.thread.load(Ordering::Relaxed) != me {
+            return Err(Refused::Elsewhere);
+        }
+        if owner.inside.load(Ordering::Relaxed) != 0 {
             return Err(Refused::Busy);
         }
         owner.inside.store(1, Ordering::Relaxed);
@@ -78,7 +81,7 @@ where
         let word = self.header.word.load(Ordering::Acquire);
         self.leave();
         if word == Header::expect(<Bound<V> as Slot>::INFO, LIVE) {
-            Refused::Busy
+            Refused::Elsewhere
         } else {
             Self::why_not(word)
         }
@@ -285,7 +288,7 @@ mod tests {
             assert_eq!(Arc::strong_count(&call), 2);
             std::thread::scope(|scope| {
                 scope.spawn(|| {
-                    assert_eq!(Cell::enter(at()).err(), Some(Refused::Busy));
+                    assert_eq!(Cell::enter(at()).err(), Some(Refused::Elsewhere));
                     assert_eq!(Cell::adopt(at()).err(), Some(Refused::Busy), "the owner is inside");
                 });
             });
@@ -296,7 +299,11 @@ mod tests {
                     assert!(Cell::enter(at()).is_ok());
                 });
             });
-            assert_eq!(Cell::enter(at()).err(), Some(Refused::Busy), "it belongs to the other thread now");
+            assert_eq!(
+                Cell::enter(at()).err(),
+                Some(Refused::Elsewhere),
+                "it belongs to the other thread now"
+            );
             assert!(Cell::free_owned(at()).unwrap().is_some(), "free is legal from every thread");
             assert_eq!(Cell::enter(at()).err(), Some(Refused::Bad));
             assert_eq!(Cell::free_owned(at()).err(), Some(Refused::Bad));
