@@ -206,7 +206,9 @@ pub fn enter<T>(body: impl FnOnce(Env) -> T) -> Option<T> {
             (env.table().v1_1.ExceptionClear)(env.raw());
             return None;
         }
+        let aside = errors::set_aside(env);
         let value = body(env);
+        errors::put_back(env, aside);
         (env.table().v1_2.PopLocalFrame)(env.raw(), ptr::null_mut());
         Some(value)
     }

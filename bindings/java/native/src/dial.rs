@@ -317,7 +317,11 @@ extern "system" fn Java_io_byway_Dial_explain(env: Env, _: Class, self_: jlong, 
 }
 
 #[unsafe(no_mangle)]
-extern "system" fn Java_io_byway_Dial_free(_: Env, _: Class, self_: jlong) {
-    // SAFETY: the Java object's own handle, ended once.
-    unsafe { byway_dial_free(handle(self_)) };
+extern "system" fn Java_io_byway_Dial_free(env: Env, _: Class, self_: jlong) {
+    // Guarded, as a hook that closes a socket may throw.
+    env.guard(|| {
+        // SAFETY: the Java object's own handle, ended once.
+        unsafe { byway_dial_free(handle(self_)) };
+        Ok(())
+    });
 }

@@ -27,6 +27,12 @@ pub static MAKE: StaticMethod = StaticMethod::new(
 );
 /// Takes what a callback on this thread threw into a call that succeeded all the same.
 pub static UNCLAIMED: StaticMethod = StaticMethod::new(c"io/byway/Errors", c"unclaimed", c"()V");
+/// Gives and forgets what a callback on this thread threw.
+pub static SET_ASIDE: StaticMethod =
+    StaticMethod::new(c"io/byway/Errors", c"setAside", c"()Ljava/lang/Throwable;");
+/// The way back, unless another exception has come.
+pub static PUT_BACK: StaticMethod =
+    StaticMethod::new(c"io/byway/Errors", c"putBack", c"(Ljava/lang/Throwable;)V");
 /// The class of the array of causes.
 pub static THROWABLE: StaticMethod = StaticMethod::class_only(c"java/lang/Throwable");
 
@@ -41,6 +47,31 @@ std::thread_local! {
 pub fn raised() {
     RAISED.fetch_add(1, Ordering::Relaxed);
     RAISED_HERE.set(RAISED_HERE.get() + 1);
+}
+
+/// True when a callback below the native that runs here has thrown.
+pub fn was_raised() -> bool {
+    RAISED_HERE.get() != 0
+}
+
+/// What waited on this thread when another callback began.
+pub struct Aside(usize, Option<jobject>);
+
+/// Before a callback: what an earlier one threw belongs to the call around both, and natives that this one calls, or
+/// errors that are made for it, must not take it.
+#[inline]
+pub fn set_aside(env: Env) -> Option<Aside> {
+    let count = RAISED_HERE.replace(0);
+    (count != 0).then(|| Aside(count, SET_ASIDE.call_object(env, &[])))
+}
+
+/// Behind the callback. What it threw itself comes later and stays.
+pub fn put_back(env: Env, aside: Option<Aside>) {
+    let Some(Aside(count, thrown)) = aside else { return };
+    RAISED_HERE.set(RAISED_HERE.get() + count);
+    if let Some(thrown) = thrown {
+        PUT_BACK.call_void(env, &[jvalue { l: thrown }]);
+    }
 }
 
 /// After a call that succeeded: what a callback threw meanwhile has no caller to go to.
@@ -67,9 +98,13 @@ fn unclaimed(env: Env) {
 /// Leaves the exception for a failure pending.
 #[cold]
 pub fn throw(env: Env, fail: Fail) {
-    taken();
+    let raised = taken();
     let Fail::Status(status, error) = fail else { return };
     let throwable = if error.is_null() { bare(env, status) } else { of(env, error) };
+    if raised && throwable.is_some() {
+        // Where the failure has another cause, a callback's exception would go to the next failure.
+        UNCLAIMED.call_void(env, &[]);
+    }
     if !error.is_null() {
         // SAFETY: ours, and read by now.
         unsafe { byway_error_free(error) };

@@ -11,6 +11,8 @@ use jni_sys::{JNI_ERR, JNI_OK, JNI_VERSION_1_8, JNIEnv, JavaVM, jint};
 static METHODS: &[&StaticMethod] = &[
     &errors::MAKE,
     &errors::UNCLAIMED,
+    &errors::SET_ASIDE,
+    &errors::PUT_BACK,
     &errors::THROWABLE,
     &queue::NOTIFY,
     &engine::SOURCE,

@@ -3,7 +3,7 @@
 use crate::chain::{Wanted, give_picked};
 use crate::choice::{read_tags, tags_into};
 use crate::env::{Class, Env, address, call, handle, make};
-use crate::errors::Fail;
+use crate::errors::{self, Fail};
 use crate::invocation::Asked;
 use byway::Status;
 use byway::ffi::choice::byway_choice;
@@ -38,7 +38,8 @@ fn route(session: jlong, invocation: *const byway_invocation) -> Result<jlong, F
 
 #[cold]
 fn refused(status: i32, err: *mut byway::ffi::error::byway_error) -> Result<jlong, Fail> {
-    if status != Status::E_BUSY.0 {
+    // What a callback says of another session is not about this one.
+    if status != Status::E_BUSY.0 || errors::was_raised() {
         return Err(Fail::Status(status, err));
     }
     // SAFETY: ours, and nobody reads it.

@@ -100,12 +100,13 @@ public final class Address extends Handle {
     }
 
     private static long made(Engine engine, Options options) {
+        java.util.Objects.requireNonNull(options, "options");
         byte[] scheme = Texts.utf8(options.scheme, "scheme");
         byte[] host = Texts.utf8(options.host, "host");
         Texts protocols = Texts.pack(options.protocols, "protocols");
         try (Held held = new Held()) {
             return make(
-                    held.of(engine),
+                    held.needed(engine, "engine"),
                     scheme,
                     host,
                     options.port,
@@ -172,7 +173,7 @@ public final class Address extends Handle {
     /** True when everything but the host is equal: what a connection must have in common to be shared. */
     public boolean equalNonHost(Address other) {
         try (Held held = new Held()) {
-            return equalNonHost(held.of(this), held.of(other));
+            return equalNonHost(held.of(this), held.needed(other, "other"));
         }
     }
 

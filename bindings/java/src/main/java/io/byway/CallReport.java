@@ -19,6 +19,6 @@ public final class CallReport {
     public CallReport(Instant time, double load, Duration latency) {
         timeMillis = time.toEpochMilli();
         this.load = load;
-        latencyMillis = latency.toNanos() / 1e6;
+        latencyMillis = latency.getSeconds() * 1e3 + latency.getNano() / 1e6;
     }
 }

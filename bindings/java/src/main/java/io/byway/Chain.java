@@ -189,6 +189,7 @@ public final class Chain extends Handle {
 
     /** Routes a call. An empty result is no error, see {@link Choice#emptiedBy}. */
     public Choice route(Invocation invocation) {
+        Objects.requireNonNull(invocation, "invocation");
         invocation.checkOwner();
         try (Held held = new Held()) {
             long self = held.of(this);
@@ -201,6 +202,7 @@ public final class Chain extends Handle {
 
     /** Routes a call; the tags of the providers that may serve it, in one crossing. */
     public long[] tags(Invocation invocation) {
+        Objects.requireNonNull(invocation, "invocation");
         invocation.checkOwner();
         try (Held held = new Held()) {
             long self = held.of(this);
@@ -300,6 +302,7 @@ public final class Chain extends Handle {
      * @throws BywayException.NoInvoker naming the router that left nobody
      */
     public Picked pick(Invocation invocation, PickOptions options) {
+        Objects.requireNonNull(invocation, "invocation");
         invocation.checkOwner();
         long[] picked = new long[4];
         try (Held held = new Held()) {
@@ -326,7 +329,7 @@ public final class Chain extends Handle {
      * length. False when there was nothing to end: ended before, or the provider is gone.
      */
     public boolean pickEnd(Picked picked, boolean ok) {
-        return pickEnd(picked.ticket(), ok, null);
+        return pickEnd(Objects.requireNonNull(picked, "picked").ticket(), ok, null);
     }
 
     /** The same for a ticket; {@code latency} null is the time from pick to now. */
@@ -341,6 +344,7 @@ public final class Chain extends Handle {
 
     /** The same, with what the provider reported about itself. */
     public boolean pickEnd(long ticket, boolean ok, Duration latency, CallReport report) {
+        Objects.requireNonNull(report, "report");
         long self = enter();
         try {
             return pickEndWith(
@@ -351,7 +355,14 @@ public final class Chain extends Handle {
     }
 
     private static long nanos(Duration latency) {
-        return latency == null ? -1 : latency.toNanos();
+        if (latency == null) {
+            return -1;
+        }
+        try {
+            return latency.toNanos();
+        } catch (ArithmeticException huge) {
+            throw Errors.of(Abi.E_ARGUMENT, "nanoseconds of 64 bits have no room for " + latency, "latency");
+        }
     }
 
     /** Per router what came in and out, and for each provider that is gone the sentence that dropped it. Text for people. */
@@ -474,11 +485,15 @@ public final class Chain extends Handle {
      * is away. Tags of its providers are the library's own: one keeps its tag as long as it is there, and {@link
      * Invokers#url} of a choice's list names it.
      *
+     * <p>The wait ends with its time or the engine, {@link Engine#close} and {@link Engine#shutdown}; closing the chain
+     * or the source does not end it.
+     *
      * @param timeout null for the engine's default, 30 s
      * @return false when the first state has not come in time: it comes later
      */
     public boolean bind(Source source, Duration timeout, BindOptions options) {
         Objects.requireNonNull(source, "source");
+        Objects.requireNonNull(options, "options");
         return bound(source, timeout, options);
     }
 

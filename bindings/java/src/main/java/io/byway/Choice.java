@@ -25,7 +25,9 @@ public final class Choice extends Handle {
 
     /** The tag of one of them, in list order, from 0. */
     public long tag(int index) {
-        Objects.checkIndex(index, Integer.MAX_VALUE);
+        if (index < 0) {
+            Objects.checkIndex(index, size());
+        }
         long self = enter();
         try {
             return tag(self, index);

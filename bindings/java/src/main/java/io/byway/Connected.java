@@ -16,8 +16,15 @@ import java.nio.channels.spi.SelectorProvider;
 public final class Connected implements AutoCloseable {
     /** The descriptor while it is ours. */
     private static final class Descriptor extends Handle {
+        private volatile boolean handedOver;
+
         Descriptor(int fd) {
             super(fd, pointer -> closeSocket((int) pointer));
+        }
+
+        @Override
+        String gone() {
+            return handedOver ? "the socket was handed over" : "the socket is closed";
         }
     }
 
@@ -65,7 +72,9 @@ public final class Connected implements AutoCloseable {
      * {@link DialOptions#blockingSocket} was asked for.
      */
     public int detach() {
-        return (int) descriptor.forsake();
+        int fd = (int) descriptor.forsake();
+        descriptor.handedOver = true;
+        return fd;
     }
 
     /**

@@ -29,7 +29,7 @@ public final class Dial extends Handle {
 
     /** Over all routes of an address. */
     public Dial(Address address, DialOptions options) {
-        this(address.engine(), new Selector(address), options);
+        this(java.util.Objects.requireNonNull(address, "address").engine(), new Selector(address), options);
     }
 
     private Dial(Engine engine, Selector selector, DialOptions options) {
@@ -64,7 +64,7 @@ public final class Dial extends Handle {
                 each[i] = held.of(handles.get(i));
             }
             return make(
-                    held.of(engine),
+                    held.needed(engine, "engine"),
                     what,
                     each,
                     options.hooks,

@@ -29,12 +29,12 @@ public final class Dns extends Handle {
 
     /** A resolver from a function. */
     public Dns(Engine engine, Lookup lookup) {
-        this(made(engine, lookup));
+        this(made(engine, java.util.Objects.requireNonNull(lookup, "lookup")));
     }
 
     /** A resolver from something that may answer later. */
     public static Dns answering(Engine engine, Answerer answerer) {
-        return new Dns(made(engine, answerer));
+        return new Dns(made(engine, java.util.Objects.requireNonNull(answerer, "answerer")));
     }
 
     private Dns(long pointer) {
@@ -63,7 +63,6 @@ public final class Dns extends Handle {
     }
 
     private static long made(Engine engine, Object target) {
-        java.util.Objects.requireNonNull(target, "lookup");
         long self = engine.enter();
         try {
             return make(self, target);

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
@@ -285,7 +286,7 @@ public final class Engine extends Handle {
     /** Reports that a route works: it is no longer postponed. */
     public void connected(Route route) {
         try (Held held = new Held()) {
-            connected(held.of(this), held.of(route.handle()));
+            connected(held.of(this), held.of(Objects.requireNonNull(route, "route").handle()));
         }
     }
 
@@ -298,14 +299,18 @@ public final class Engine extends Handle {
     public void connectFailed(Route route, Failure failure, Phase phase, int osErrno) {
         try (Held held = new Held()) {
             connectFailed(
-                    held.of(this), held.of(route.handle()), failure.number(), phase.number(), osErrno);
+                    held.of(this),
+                    held.of(Objects.requireNonNull(route, "route").handle()),
+                    failure.number(),
+                    phase.number(),
+                    osErrno);
         }
     }
 
     /** True when the route failed and its time has not passed. */
     public boolean shouldPostpone(Route route) {
         try (Held held = new Held()) {
-            return shouldPostpone(held.of(this), held.of(route.handle()));
+            return shouldPostpone(held.of(this), held.of(Objects.requireNonNull(route, "route").handle()));
         }
     }
 

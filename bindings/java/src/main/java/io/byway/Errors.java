@@ -79,6 +79,20 @@ final class Errors {
         }
     }
 
+    /** Another callback begins: what it does must not take what an earlier one threw. Called by natives. */
+    static Throwable setAside() {
+        Throwable thrown = here.get();
+        here.remove();
+        return thrown;
+    }
+
+    /** It has ended. Called by natives. */
+    static void putBack(Throwable thrown) {
+        if (here.get() == null) {
+            here.set(thrown);
+        }
+    }
+
     /** Called by natives. */
     static Throwable make(
             int code,

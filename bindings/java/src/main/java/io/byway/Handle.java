@@ -8,8 +8,8 @@ import java.util.function.LongConsumer;
 
 /**
  * Owns one object of the library. {@link #close} is idempotent, legal from any thread at any time, and does not wait: a
- * call that is running on another thread ends first. What is never closed goes with the garbage collector. Every call on
- * a closed object throws {@link BywayException.Handle}.
+ * call that is running on another thread ends first, at once where it waits in a selector, a dial or a queue. What is
+ * never closed goes with the garbage collector. Every call on a closed object throws {@link BywayException.Handle}.
  */
 public abstract class Handle implements AutoCloseable {
     static {
@@ -30,9 +30,14 @@ public abstract class Handle implements AutoCloseable {
     /** The address for one native call, which {@link #exit} must follow. */
     final long enter() {
         if (!state.enter()) {
-            throw Errors.of(Abi.E_BAD_HANDLE, getClass().getSimpleName() + " is closed", "self");
+            throw Errors.of(Abi.E_BAD_HANDLE, gone(), "self");
         }
         return state.pointer;
+    }
+
+    /** What to say when it is closed. */
+    String gone() {
+        return getClass().getSimpleName() + " is closed";
     }
 
     final void exit() {
@@ -56,7 +61,7 @@ public abstract class Handle implements AutoCloseable {
         if (!state.forsake()) {
             throw Errors.of(
                     isClosed() ? Abi.E_BAD_HANDLE : Abi.E_BUSY,
-                    getClass().getSimpleName() + (isClosed() ? " is closed" : " is in use"),
+                    isClosed() ? gone() : getClass().getSimpleName() + " is in use",
                     "self");
         }
         cleanable.clean();
@@ -190,6 +195,11 @@ public abstract class Handle implements AutoCloseable {
             long pointer = handle.enter();
             handles[count++] = handle;
             return pointer;
+        }
+
+        /** The address of one that must be there. */
+        long needed(Handle handle, String parameter) {
+            return of(java.util.Objects.requireNonNull(handle, parameter));
         }
 
         @Override

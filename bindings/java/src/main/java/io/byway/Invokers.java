@@ -85,7 +85,9 @@ public final class Invokers extends Handle {
 
     /** The tag of a row. */
     public long tag(int row) {
-        Objects.checkIndex(row, Integer.MAX_VALUE);
+        if (row < 0) {
+            Objects.checkIndex(row, size());
+        }
         long self = enter();
         try {
             return tag(self, row);
@@ -106,7 +108,9 @@ public final class Invokers extends Handle {
 
     /** The URL of a row; needs {@link Options#keepUrls}. */
     public String url(int row) {
-        Objects.checkIndex(row, Integer.MAX_VALUE);
+        if (row < 0) {
+            Objects.checkIndex(row, size());
+        }
         long self = enter();
         try {
             return Texts.of(url(self, row));

@@ -28,9 +28,14 @@ public final class InvokersBuilder extends Handle {
         super(made(engine, base, options), InvokersBuilder::free);
     }
 
+    @Override
+    String gone() {
+        return "the builder has made its list or was closed";
+    }
+
     private static long made(Engine engine, Invokers base, Invokers.Options options) {
         try (Held held = new Held()) {
-            return make(held.of(engine), held.of(base), options.keepUrls, options.onEnd);
+            return make(held.needed(engine, "engine"), held.of(base), options.keepUrls, options.onEnd);
         }
     }
 

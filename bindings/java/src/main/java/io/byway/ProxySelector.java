@@ -42,7 +42,7 @@ public final class ProxySelector extends Handle {
 
     /** A proxy selector from a function. */
     public ProxySelector(Engine engine, Choice choice) {
-        this(made(engine, choice));
+        this(made(engine, java.util.Objects.requireNonNull(choice, "choice")));
     }
 
     private ProxySelector(long pointer) {
@@ -51,7 +51,7 @@ public final class ProxySelector extends Handle {
 
     /** A proxy selector from something that may answer later. */
     public static ProxySelector answering(Engine engine, Answerer answerer) {
-        return new ProxySelector(made(engine, answerer));
+        return new ProxySelector(made(engine, java.util.Objects.requireNonNull(answerer, "answerer")));
     }
 
     /** Never a proxy. */
@@ -67,7 +67,7 @@ public final class ProxySelector extends Handle {
     /** Always these. */
     public static ProxySelector fixed(Engine engine, Collection<Proxy> proxies) {
         try (Held held = new Held()) {
-            long self = held.of(engine);
+            long self = held.needed(engine, "engine");
             long[] each = new long[proxies.size()];
             int i = 0;
             for (Proxy proxy : proxies) {
@@ -161,7 +161,12 @@ public final class ProxySelector extends Handle {
         try (Held held = new Held()) {
             return new ProxySelector(
                     makeBypass(
-                            held.of(engine), list, options.style.number(), options.flags, dialect, held.of(inner)));
+                            held.needed(engine, "engine"),
+                            list,
+                            options.style.number(),
+                            options.flags,
+                            dialect,
+                            held.of(inner)));
         }
     }
 
@@ -200,7 +205,12 @@ public final class ProxySelector extends Handle {
             }
             return new ProxySelector(
                     makeOneOf(
-                            held.of(engine), byScheme, words.bytes, words.lengths, selectors, held.of(otherwise)));
+                            held.needed(engine, "engine"),
+                            byScheme,
+                            words.bytes,
+                            words.lengths,
+                            selectors,
+                            held.of(otherwise)));
         }
     }
 
@@ -212,7 +222,7 @@ public final class ProxySelector extends Handle {
         try (Held held = new Held()) {
             return new ProxySelector(
                     makePac(
-                            held.of(engine),
+                            held.needed(engine, "engine"),
                             options.parts(),
                             held.of(options.dns),
                             options.addresses(),
@@ -230,7 +240,7 @@ public final class ProxySelector extends Handle {
         try (Held held = new Held()) {
             return new ProxySelector(
                     makeSystem(
-                            held.of(engine),
+                            held.needed(engine, "engine"),
                             settings.names == null ? null : settings.names.bytes,
                             settings.names == null ? null : settings.names.lengths,
                             settings.names == null ? null : settings.values.bytes,
@@ -306,7 +316,6 @@ public final class ProxySelector extends Handle {
     }
 
     private static long made(Engine engine, Object target) {
-        java.util.Objects.requireNonNull(target, "choice");
         long self = engine.enter();
         try {
             return make(self, target);

@@ -152,5 +152,10 @@ public abstract class Request {
         Kept(long pointer, LongConsumer end) {
             super(pointer, end);
         }
+
+        @Override
+        String gone() {
+            return "the request has its answer already";
+        }
     }
 }

@@ -67,7 +67,7 @@ public final class Route {
     public static Route of(Address address, Proxy proxy, InetAddress hop, int hopPort) {
         byte[] packed = Ip.packOrNull(hop);
         try (Handle.Held held = new Handle.Held()) {
-            return owned(make(held.of(address), held.of(proxy), packed, hopPort));
+            return owned(make(held.needed(address, "address"), held.of(proxy), packed, hopPort));
         }
     }
 
@@ -192,7 +192,7 @@ public final class Route {
             for (int i = 0; i < each.length; i++) {
                 each[i] = held.of(wantedRoutes.get(i).handle());
             }
-            int why = coalesces(held.of(handle()), held.of(wanted), each, peer.flags);
+            int why = coalesces(held.of(handle()), held.needed(wanted, "wanted"), each, peer.flags);
             return why == 0 ? null : NoCoalescing.of(why);
         }
     }

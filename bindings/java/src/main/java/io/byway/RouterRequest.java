@@ -62,7 +62,9 @@ public final class RouterRequest {
 
     /** An argument of the call by its text; null for a null argument and behind the last one. */
     public String argument(int index) {
-        Objects.checkIndex(index, Integer.MAX_VALUE);
+        if (index < 0) {
+            throw new IndexOutOfBoundsException("arguments count from 0, there is none of index " + index);
+        }
         byte[] value = argument(live(), index);
         return value == null ? null : Texts.of(value);
     }

@@ -56,6 +56,8 @@ public final class Selector extends Handle implements Iterable<Selection> {
     }
 
     private static long made(Address address, Options options) {
+        java.util.Objects.requireNonNull(address, "address");
+        java.util.Objects.requireNonNull(options, "options");
         Engine engine = address.engine();
         long onEngine = engine.enter();
         try {

@@ -43,7 +43,9 @@ public final class Session extends Handle {
 
         /** The tag of one of them, in list order, from 0. */
         public long tag(int index) {
-            Objects.checkIndex(index, Integer.MAX_VALUE);
+            if (index < 0) {
+                Objects.checkIndex(index, size());
+            }
             session.look();
             try {
                 return Choice.tag(choice, index);
@@ -126,7 +128,7 @@ public final class Session extends Handle {
     }
 
     private static long made(Chain chain) {
-        long self = chain.enter();
+        long self = Objects.requireNonNull(chain, "chain").enter();
         try {
             return make(self);
         } finally {
@@ -338,7 +340,8 @@ public final class Session extends Handle {
     }
 
     private static void moved(long self, Invocation invocation, BywayException.Handle busy) {
-        if (busy.code() != Abi.E_BUSY) {
+        // With a cause it is what a router says of something else.
+        if (busy.code() != Abi.E_BUSY || busy.getCause() != null) {
             throw busy;
         }
         moved(self, invocation);

@@ -168,6 +168,8 @@ public final class Source extends Handle {
     /**
      * What the source holds under a key, read now if nobody follows it.
      *
+     * <p>The wait ends with its time or the engine, not when the source is closed.
+     *
      * @param timeout null for the engine's default
      * @throws BywayException.Argument when it does not have it
      */

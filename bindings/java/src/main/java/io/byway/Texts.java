@@ -2,6 +2,7 @@ package io.byway;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Collection;
+import java.util.Objects;
 
 /** Texts on their way across: UTF-8, many of them in one array. */
 final class Texts {
@@ -18,6 +19,7 @@ final class Texts {
 
     /** Refuses half a character pair, which has no UTF-8. */
     static byte[] utf8(String text, String parameter) {
+        Objects.requireNonNull(text, parameter);
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         if (bytes.length != text.length()) {
             // Only texts beyond ASCII can hold one.
@@ -54,11 +56,15 @@ final class Texts {
     }
 
     static Texts pack(Collection<String> texts, String parameter) {
+        Objects.requireNonNull(texts, parameter);
         byte[][] each = new byte[texts.size()][];
         int[] lengths = new int[each.length];
         int total = 0;
         int i = 0;
         for (String text : texts) {
+            if (text == null) {
+                throw new NullPointerException(parameter + "[" + i + "]");
+            }
             each[i] = utf8(text, parameter);
             lengths[i] = each[i].length;
             total = Math.addExact(total, lengths[i]);

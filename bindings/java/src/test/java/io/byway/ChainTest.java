@@ -493,6 +493,111 @@ class ChainTest {
     }
 
     @Test
+    void aRouterThatIsBusyWithAnotherSessionIsAskedOnce() throws Exception {
+        three();
+        CompletableFuture<Session> foreign = new CompletableFuture<>();
+        Thread other = new Thread(() -> foreign.complete(new Chain(engine, CONSUMER).session()));
+        other.start();
+        other.join();
+        AtomicInteger asked = new AtomicInteger();
+        BywayException[] mine = new BywayException[1];
+        chain.addRouter(
+                new Router(
+                        engine,
+                        "busy",
+                        request -> {
+                            asked.incrementAndGet();
+                            try (Invocation inner = new Invocation("inner")) {
+                                mine[0] =
+                                        assertThrows(
+                                                BywayException.Handle.class,
+                                                () -> foreign.join().route(inner));
+                                assertEquals(Status.E_BUSY, mine[0].code());
+                            }
+                            throw mine[0];
+                        }));
+        try (Invocation call = new Invocation("hello");
+                Session session = chain.session()) {
+            List<org.junit.jupiter.api.function.Executable> ways =
+                    List.of(
+                            () -> session.route(call),
+                            () -> session.tags(call),
+                            () -> session.tags(call, new long[4]),
+                            () -> session.pick(call),
+                            () -> chain.route(call));
+            for (int i = 0; i < ways.size(); i++) {
+                BywayException error = assertThrows(BywayException.class, ways.get(i));
+                assertSame(mine[0], error.getCause(), error.toString());
+                assertEquals(i + 1, asked.get());
+            }
+        }
+    }
+
+    @Test
+    void messagesNameWhatIsWrong() {
+        three();
+        String gone = "Index -1 out of bounds for length 3";
+        try (Invocation call = new Invocation("hello");
+                Session session = chain.session()) {
+            Session.View view = session.route(call);
+            assertEquals(gone, assertThrows(IndexOutOfBoundsException.class, () -> view.tag(-1)).getMessage());
+            try (Choice choice = chain.route(call)) {
+                assertEquals(gone, assertThrows(IndexOutOfBoundsException.class, () -> choice.tag(-1)).getMessage());
+            }
+        }
+        Invokers list = chain.invokers();
+        assertEquals(gone, assertThrows(IndexOutOfBoundsException.class, () -> list.tag(-1)).getMessage());
+        assertEquals(gone, assertThrows(IndexOutOfBoundsException.class, () -> list.url(-1)).getMessage());
+        BywayException huge =
+                assertThrows(
+                        BywayException.Argument.class,
+                        () -> chain.pickEnd(1, true, Duration.ofSeconds(Long.MAX_VALUE)));
+        assertEquals("latency", huge.subject());
+        assertFalse(
+                chain.pickEnd(
+                        1, true, null, new CallReport(Instant.EPOCH, 1, Duration.ofSeconds(Long.MAX_VALUE))));
+        InvokersBuilder builder = new InvokersBuilder(engine);
+        builder.finish();
+        assertEquals(
+                "the builder has made its list or was closed",
+                assertThrows(BywayException.Handle.class, builder::finish).reason());
+    }
+
+    @Test
+    void aNullIsNamed() {
+        assertNamed("consumerUrl", () -> new Chain(engine, null));
+        assertNamed("key", () -> engine.setRule(null, ""));
+        assertNamed("text", () -> engine.setRule(KEY, null));
+        assertNamed("urls", () -> new Invokers(engine, null));
+        assertNamed("urls[1]", () -> new Invokers(engine, Arrays.asList(url(1), null)));
+        assertNamed("engine", () -> new InvokersBuilder(null));
+        assertNamed("invokers", () -> chain.setInvokers(null));
+        assertNamed("router", () -> chain.addRouter(null));
+        assertNamed("name", () -> chain.internMethod(null));
+        assertNamed("source", () -> chain.bind(null, Duration.ZERO));
+        assertNamed("options", () -> chain.bind(Source.memory(engine), null, null));
+        assertNamed("report", () -> chain.pickEnd(1, true, null, null));
+        assertNamed("picked", () -> chain.pickEnd(null, true));
+        assertNamed("onEvent", () -> engine.addListener((java.util.function.Consumer<Event>) null));
+        assertNamed("lookup", () -> new Dns(engine, null));
+        assertNamed("answerer", () -> Dns.answering(engine, null));
+        assertNamed("choice", () -> new ProxySelector(engine, null));
+        assertNamed("answerer", () -> ProxySelector.answering(engine, null));
+        assertNamed("address", () -> new Selector(null));
+        assertNamed("address", () -> new Dial((Address) null));
+        assertNamed("options", () -> new Address(engine, null));
+        assertNamed("engine", () -> new Address(null, new Address.Options("a.example", 80)));
+        assertNamed("route", () -> engine.connected(null));
+        assertNamed("route", () -> engine.connectFailed(null, Failure.REFUSED));
+        assertNamed("invocation", () -> chain.tags((Invocation) null));
+        assertNamed("chain", () -> new Session(null));
+    }
+
+    private static void assertNamed(String parameter, org.junit.jupiter.api.function.Executable call) {
+        assertEquals(parameter, assertThrows(NullPointerException.class, call).getMessage());
+    }
+
+    @Test
     void aRouterMayServeEveryChainToCome() {
         new Router(engine, "first", request -> request.keep(0), new Router.Options().everyChain());
         new Router(engine, "closed", request -> {}, new Router.Options().everyChain()).close();

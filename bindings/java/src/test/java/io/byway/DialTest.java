@@ -210,6 +210,71 @@ class DialTest {
     }
 
     @Test
+    void whatAHookThrowsIsTheCauseWhoeverListens() {
+        IllegalStateException mine = new IllegalStateException("no protection");
+        List<Hooks> throwing =
+                List.of(
+                        new Hooks() {
+                            @Override
+                            public int openSocket(int family, int protocol, Route route) {
+                                throw mine;
+                            }
+                        },
+                        new Hooks() {
+                            @Override
+                            public void configure(int fd, Route route) {
+                                throw mine;
+                            }
+
+                            @Override
+                            public boolean closeSocket(int fd) {
+                                // Calls of its own, good and bad, take nothing from the dial.
+                                assertNotNull(Rule.key("com.foo.Bar"));
+                                assertNull(refused().getCause());
+                                return false;
+                            }
+                        });
+        List<Integer> heard = new java.util.concurrent.CopyOnWriteArrayList<>();
+        engine.addListener(event -> heard.add(String.valueOf(event.route()).length()));
+        for (Hooks hooks : throwing) {
+            try (Dial dial = new Dial(local(server.getLocalPort()), new DialOptions().hooks(hooks))) {
+                BywayException error = assertThrows(BywayException.class, dial::run);
+                assertSame(mine, error.getCause(), error.toString());
+            }
+        }
+        assertFalse(heard.isEmpty());
+        assertNull(refused().getCause());
+    }
+
+    private BywayException refused() {
+        return assertThrows(BywayException.class, () -> Source.zooKeeper(engine, "zk1:port"));
+    }
+
+    @Test
+    void aSocketThatIsGoneSaysWhere() throws Exception {
+        serve();
+        Connected connected;
+        try (Dial dial = new Dial(local(server.getLocalPort()))) {
+            connected = dial.run();
+        }
+        try (Socket socket = connected.socket()) {
+            assertTrue(socket.isConnected());
+            BywayException again = assertThrows(BywayException.Handle.class, connected::detach);
+            assertEquals("the socket was handed over", again.reason());
+            connected.close();
+            again = assertThrows(BywayException.Handle.class, connected::fd);
+            assertEquals("the socket was handed over", again.reason());
+        }
+        serve();
+        try (Dial dial = new Dial(local(server.getLocalPort()))) {
+            connected = dial.run();
+        }
+        connected.close();
+        assertEquals(
+                "the socket is closed", assertThrows(BywayException.Handle.class, connected::detach).reason());
+    }
+
+    @Test
     void closeEndsARunOnAnotherThread() throws Exception {
         CompletableFuture<DnsRequest> asked = new CompletableFuture<>();
         Dns dns =

@@ -253,6 +253,7 @@ class RoutesTest {
     @Test
     void anAnswerMayComeLaterFromAnyThread() throws Exception {
         ExecutorService answers = Executors.newSingleThreadExecutor();
+        CompletableFuture<DnsRequest> again = new CompletableFuture<>();
         Dns dns =
                 Dns.answering(
                         engine,
@@ -261,9 +262,13 @@ class RoutesTest {
                             answers.execute(
                                     () -> {
                                         request.add(ips("192.0.2.1")).finish();
+                                        again.complete(request);
                                     });
                         });
         assertEquals(1, all(address(dns)).size());
+        DnsRequest answered = again.get(40, TimeUnit.SECONDS);
+        BywayException second = assertThrows(BywayException.Handle.class, answered::finish);
+        assertEquals("the request has its answer already", second.reason());
         Dns failing =
                 Dns.answering(
                         engine,

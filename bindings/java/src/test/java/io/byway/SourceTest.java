@@ -16,6 +16,8 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -198,5 +200,21 @@ class SourceTest {
         assertThrows(BywayException.Argument.class, () -> Source.zooKeeper(engine, "zk1:port"));
         source.close();
         assertThrows(BywayException.Handle.class, source::status);
+    }
+
+    @Test
+    void aBindThatWaitsEndsWithItsEngine() throws Exception {
+        // Accepts and says nothing.
+        try (java.net.ServerSocket silent = new java.net.ServerSocket(0, 1, Ip.parse("127.0.0.1"))) {
+            Source source = Source.zooKeeper(engine, "127.0.0.1:" + silent.getLocalPort());
+            CompletableFuture<Boolean> bound =
+                    CompletableFuture.supplyAsync(() -> chain.bind(source, Duration.ofSeconds(50)));
+            silent.accept().close();
+            assertFalse(bound.isDone());
+            engine.close();
+            Throwable ended =
+                    assertThrows(Exception.class, () -> bound.get(40, TimeUnit.SECONDS)).getCause();
+            assertEquals(BywayException.Shutdown.class, ended.getClass());
+        }
     }
 }
