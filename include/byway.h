@@ -11,7 +11,9 @@
  * BYWAY_E_REENTRANT. _cancel and _free are legal from any thread at any time: the running call then ends with
  * BYWAY_E_CANCELED and frees the memory. NULL to _release and _free is fine; any order of release is legal. NULL, a
  * handle of another type, a freed one, or one of another copy of the library answers BYWAY_E_BAD_HANDLE; a reused or
- * stray pointer is undefined behaviour.
+ * stray pointer is undefined behaviour. A call needs a reference of the caller's that lasts as long as the call:
+ * releasing the last reference of a shared handle while another thread is inside a call with it is a fault of the
+ * program, like any use after free. (_free of an exclusive handle during a call is legal, as said above.)
  *
  * Parameters.  First self, then inputs, then outputs, last `byway_error **err`, which may be NULL: then no error
  * object is made. Outputs are cleared on entry; *err is overwritten, never freed. `T **out`: the caller owns one
@@ -3945,7 +3947,8 @@ void byway_proxy_request_release(struct byway_proxy_request *self);
  *
  * Ownership: the caller owns one reference; the texts are copied.
  * Threads: reading the process's environment must not run while another thread changes it.
- * Errors: `BYWAY_E_ARGUMENT` for an unknown dialect, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT`, `BYWAY_E_BAD_HANDLE`.
+ * Errors: `BYWAY_E_ARGUMENT` for an unknown dialect, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT` for a text above 1 MiB or more than
+ * 65 536 variables, `BYWAY_E_BAD_HANDLE`.
  */
 BYWAY_API
 byway_status byway_proxy_selector_new_environment(struct byway_engine *engine,
@@ -3963,7 +3966,8 @@ byway_status byway_proxy_selector_new_environment(struct byway_engine *engine,
  * properties, as the JDK does from 2026 on; 0: they are DIRECT, as before.
  *
  * Ownership: the caller owns one reference; the texts are copied.
- * Errors: `BYWAY_E_ENUM` for `web_sockets`, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT`, `BYWAY_E_BAD_HANDLE`.
+ * Errors: `BYWAY_E_ENUM` for `web_sockets`, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT` for a text above 1 MiB or more than 65 536
+ * properties, `BYWAY_E_BAD_HANDLE`.
  */
 BYWAY_API
 byway_status byway_proxy_selector_new_properties(struct byway_engine *engine,
@@ -3979,7 +3983,7 @@ byway_status byway_proxy_selector_new_properties(struct byway_engine *engine,
  * or one `h:p` for everything), `bypass` that of `ProxyOverride` (`<local>`, `*.corp`, `10.*`, separated by `;`).
  *
  * Ownership: the caller owns one reference; the texts are copied.
- * Errors: `BYWAY_E_INVALID_PROXY`, `BYWAY_E_UTF8`, `BYWAY_E_BAD_HANDLE`.
+ * Errors: `BYWAY_E_INVALID_PROXY`, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT` for a text above 1 MiB, `BYWAY_E_BAD_HANDLE`.
  */
 BYWAY_API
 byway_status byway_proxy_selector_new_windows(struct byway_engine *engine,
@@ -4001,7 +4005,8 @@ BYWAY_API void byway_bypass_options_init(struct byway_bypass_options *options);
  *
  * Ownership: the caller owns one reference; `inner` is retained, the texts are copied.
  * Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_ENUM`, `BYWAY_E_ARGUMENT` for an unknown dialect, `BYWAY_E_UTF8`,
- * `BYWAY_E_BAD_HANDLE`; `BYWAY_E_LIMIT` when more than 16 proxy selectors lie one inside the other.
+ * `BYWAY_E_BAD_HANDLE`; `BYWAY_E_LIMIT` when more than 16 proxy selectors lie one inside the other, or for a list above
+ * 1 MiB.
  */
 BYWAY_API
 byway_status byway_proxy_selector_new_bypass(struct byway_engine *engine,
@@ -4093,9 +4098,9 @@ byway_status byway_proxy_selector_new_script(struct byway_engine *engine,
  * Ownership: the caller owns one reference; the texts are copied. `callbacks->destroy` runs when the last user is gone, also
  * when this fails.
  * Errors: `BYWAY_E_PAC` with line and column, `BYWAY_E_TIMEOUT`, `BYWAY_E_LIMIT`, `BYWAY_E_OS` for the file,
- * `BYWAY_E_ARGUMENT` for a URL that nobody can fetch or an option out of range, `BYWAY_E_ENUM`, `BYWAY_E_STRUCT_SIZE`,
- * `BYWAY_E_UTF8`, `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`; `BYWAY_E_UNSUPPORTED` in a library built without the feature
- * `script`.
+ * `BYWAY_E_ARGUMENT` for a URL that nobody can fetch, a path that is no regular file, or an option out of range,
+ * `BYWAY_E_ENUM`, `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_UTF8`, `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`; `BYWAY_E_UNSUPPORTED` in a
+ * library built without the feature `script`.
  */
 BYWAY_API
 byway_status byway_proxy_selector_new_pac(struct byway_engine *engine,

@@ -65,6 +65,20 @@ pub(crate) fn text_of<'a>(text: byway_str, name: &'static str) -> Result<&'a str
     self::text(text.data, text.len, name)
 }
 
+/// Longest list of exceptions (a bypass list, a `NO_PROXY`) and longest variable or property, in bytes.
+pub(crate) const LONGEST_SETTING: usize = 1 << 20;
+
+/// A setting's text: UTF-8 of at most [`LONGEST_SETTING`] bytes.
+pub(crate) fn setting<'a>(data: *const c_char, len: usize, name: &'static str) -> Result<&'a str, Fail> {
+    // Before its bytes are looked at.
+    let bytes = bytes(data, len, name)?;
+    if bytes.len() > LONGEST_SETTING {
+        let why = format!("{} bytes are more than {LONGEST_SETTING}", bytes.len());
+        return Err(Error::new(Status::E_LIMIT, why).subject(name).into());
+    }
+    text(data, len, name)
+}
+
 /// An output: must not be NULL, is cleared at once.
 pub(crate) fn out<'a, T: Copy>(place: *mut T, empty: T, name: &'static str) -> Result<&'a mut T, Fail> {
     // SAFETY: by the header's contract an output is NULL or a place for one value.

@@ -34,7 +34,8 @@ pub(super) fn pairs<'a>(
     }
     let (names, values) = (arguments::array(names, n, "names")?, arguments::array(values, n, "values")?);
     let pair = |(name, value): (&byway_str, &byway_str)| {
-        Ok((arguments::text_of(*name, "names")?, arguments::text_of(*value, "values")?))
+        let name = arguments::setting(name.data, name.len, "names")?;
+        Ok((name, arguments::setting(value.data, value.len, "values")?))
     };
     names.iter().zip(values).map(pair).collect()
 }
@@ -46,7 +47,8 @@ pub(super) fn pairs<'a>(
 ///
 /// Ownership: the caller owns one reference; the texts are copied.
 /// Threads: reading the process's environment must not run while another thread changes it.
-/// Errors: `BYWAY_E_ARGUMENT` for an unknown dialect, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT`, `BYWAY_E_BAD_HANDLE`.
+/// Errors: `BYWAY_E_ARGUMENT` for an unknown dialect, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT` for a text above 1 MiB or more than
+/// 65 536 variables, `BYWAY_E_BAD_HANDLE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_proxy_selector_new_environment(
     engine: *mut byway_engine,
@@ -79,7 +81,8 @@ pub unsafe extern "C" fn byway_proxy_selector_new_environment(
 /// properties, as the JDK does from 2026 on; 0: they are DIRECT, as before.
 ///
 /// Ownership: the caller owns one reference; the texts are copied.
-/// Errors: `BYWAY_E_ENUM` for `web_sockets`, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT`, `BYWAY_E_BAD_HANDLE`.
+/// Errors: `BYWAY_E_ENUM` for `web_sockets`, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT` for a text above 1 MiB or more than 65 536
+/// properties, `BYWAY_E_BAD_HANDLE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_proxy_selector_new_properties(
     engine: *mut byway_engine,
@@ -108,7 +111,7 @@ pub unsafe extern "C" fn byway_proxy_selector_new_properties(
 /// or one `h:p` for everything), `bypass` that of `ProxyOverride` (`<local>`, `*.corp`, `10.*`, separated by `;`).
 ///
 /// Ownership: the caller owns one reference; the texts are copied.
-/// Errors: `BYWAY_E_INVALID_PROXY`, `BYWAY_E_UTF8`, `BYWAY_E_BAD_HANDLE`.
+/// Errors: `BYWAY_E_INVALID_PROXY`, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT` for a text above 1 MiB, `BYWAY_E_BAD_HANDLE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_proxy_selector_new_windows(
     engine: *mut byway_engine,
@@ -122,8 +125,8 @@ pub unsafe extern "C" fn byway_proxy_selector_new_windows(
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
         handle::shared(engine, "engine")?;
-        let server = arguments::text(server, server_len, "server")?;
-        let bypass = arguments::text(bypass, bypass_len, "bypass")?;
+        let server = arguments::setting(server, server_len, "server")?;
+        let bypass = arguments::setting(bypass, bypass_len, "bypass")?;
         *out = hand_out(Arc::new(windows::proxy_server(server, bypass)?));
         Ok(Status::OK)
     })

@@ -87,7 +87,7 @@ fn exceptions(options: &byway_bypass_options) -> Result<Exceptions, Fail> {
     if options.flags & !31 != 0 {
         return Err(Fail::Parameter(Status::E_ENUM, "options.flags"));
     }
-    let list = arguments::text_of(options.list, "options.list")?;
+    let list = arguments::setting(options.list.data, options.list.len, "options.list")?;
     let browser = |style| {
         let list = BypassList::new(list, style);
         Exceptions::Bypass(list.with_implicit(!has(BYWAY_BYPASS_PROXY_LOOPBACK)))
@@ -130,7 +130,8 @@ fn hand_out(made: Arc<ProxySource>) -> *mut byway_proxy_selector {
 ///
 /// Ownership: the caller owns one reference; `inner` is retained, the texts are copied.
 /// Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_ENUM`, `BYWAY_E_ARGUMENT` for an unknown dialect, `BYWAY_E_UTF8`,
-/// `BYWAY_E_BAD_HANDLE`; `BYWAY_E_LIMIT` when more than 16 proxy selectors lie one inside the other.
+/// `BYWAY_E_BAD_HANDLE`; `BYWAY_E_LIMIT` when more than 16 proxy selectors lie one inside the other, or for a list above
+/// 1 MiB.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_proxy_selector_new_bypass(
     engine: *mut byway_engine,

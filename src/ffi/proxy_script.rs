@@ -224,9 +224,9 @@ pub unsafe extern "C" fn byway_proxy_selector_new_script(
 /// Ownership: the caller owns one reference; the texts are copied. `callbacks->destroy` runs when the last user is gone, also
 /// when this fails.
 /// Errors: `BYWAY_E_PAC` with line and column, `BYWAY_E_TIMEOUT`, `BYWAY_E_LIMIT`, `BYWAY_E_OS` for the file,
-/// `BYWAY_E_ARGUMENT` for a URL that nobody can fetch or an option out of range, `BYWAY_E_ENUM`, `BYWAY_E_STRUCT_SIZE`,
-/// `BYWAY_E_UTF8`, `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`; `BYWAY_E_UNSUPPORTED` in a library built without the feature
-/// `script`.
+/// `BYWAY_E_ARGUMENT` for a URL that nobody can fetch, a path that is no regular file, or an option out of range,
+/// `BYWAY_E_ENUM`, `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_UTF8`, `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`; `BYWAY_E_UNSUPPORTED` in a
+/// library built without the feature `script`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_proxy_selector_new_pac(
     engine: *mut byway_engine,

@@ -10,7 +10,7 @@ use core::fmt;
 use core::net::Ipv6Addr;
 
 /// Longest accepted host text in bytes; a name in Punycode is at most 253.
-const MAX_INPUT: usize = 1024;
+pub(crate) const MAX_INPUT: usize = 1024;
 
 /// What kind of text a host is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -199,7 +199,7 @@ fn canonical_ipv6(ip: Ipv6Addr) -> String {
 }
 
 /// RFC 1035 lengths: 1..253 without the final dot, labels 1..63.
-fn length_fault(name: &str) -> Option<&'static str> {
+pub(crate) fn length_fault(name: &str) -> Option<&'static str> {
     let body = name.strip_suffix('.').unwrap_or(name);
     if body.len() > 253 {
         return Some("the name is longer than 253 characters");

@@ -1,6 +1,7 @@
 //! What a proxy selector is asked about.
 
 use crate::error::{Error, Result, Source, Status};
+use crate::net::host::{MAX_INPUT, length_fault};
 use std::net::IpAddr;
 
 /// The question: one connection wanted. Borrowed, so asking does not allocate.
@@ -49,7 +50,8 @@ pub fn default_port(scheme: &str) -> u16 {
 
 impl OwnedTarget {
     /// Reads `scheme://authority...`. Legacy IPv4 spellings (`127.1`, `0x7f000001`) become dotted quads, names
-    /// become ASCII. `E_INVALID_URL` when there is no scheme, no `//`, no host, or a bad port.
+    /// become ASCII. `E_INVALID_URL` when there is no scheme, no `//`, no host, one longer than an address takes, or a
+    /// bad port.
     pub fn parse(uri: &str) -> Result<OwnedTarget> {
         let bad = |what: &str| {
             Error::new(Status::E_INVALID_URL, format!("{what}; expected scheme://host[:port]"))
@@ -64,7 +66,14 @@ impl OwnedTarget {
         }
         let scheme = scheme.to_ascii_lowercase();
         let authority = Authority::split(head_of(rest)).ok_or_else(|| bad("not a host and port"))?;
+        if authority.host.len() > MAX_INPUT {
+            return Err(bad(&format!("the host is longer than {MAX_INPUT} bytes")));
+        }
         let host = canonical_host(authority.host).ok_or_else(|| bad("not a host"))?;
+        // A literal is never long, nor does it have a label that is empty.
+        if let Some(why) = length_fault(&host) {
+            return Err(bad(why));
+        }
         let port = match authority.port {
             None | Some("") => default_port(&scheme),
             Some(digits) => parse_port(digits).ok_or_else(|| bad("not a port"))?,
@@ -208,8 +217,30 @@ mod tests {
             "http://[::1",
             "1://h",
             "http://a:b:c",
+            "http://.",
+            "http://..",
+            "http://.h",
+            "http://a..b/",
         ] {
             assert_eq!(OwnedTarget::parse(uri).unwrap_err().status(), Status::E_INVALID_URL, "{uri}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_no_longer_than_those_of_addresses() {
+        let label = "a".repeat(63);
+        let longest = format!("{label}.{label}.{label}.{}", "a".repeat(61));
+        for host in [longest.clone(), format!("{longest}."), label.clone()] {
+            assert_eq!(OwnedTarget::parse(&format!("http://{host}/")).unwrap().borrow().host, host);
+        }
+        for (host, why) in [
+            (format!("{longest}a"), "longer than 253 characters"),
+            (format!("{label}a"), "longer than 63 characters"),
+            ("\u{e4}.".repeat(342), "longer than 1024 bytes"),
+            (format!("[::{}]", "0".repeat(1024)), "longer than 1024 bytes"),
+        ] {
+            let error = OwnedTarget::parse(&format!("http://{host}/")).unwrap_err();
+            assert!(error.status() == Status::E_INVALID_URL && error.message().contains(why), "{error}");
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::chain::url::Url;
 use crate::error::{Error, Result, Status};
-use std::io::Read as _;
+use crate::runtime::file;
 use std::path::{Path, PathBuf};
 
 /// A larger file is refused.
@@ -23,10 +23,11 @@ pub struct FileRule {
 }
 
 impl FileRule {
-    /// Reads the file a URL names. Blocking.
+    /// Reads the file a URL names.
     ///
     /// # Errors
-    /// `E_INVALID_URL` when it is no file URL, `E_OS` when the file cannot be read, `E_LIMIT` above 1 MiB, `E_UTF8`.
+    /// `E_INVALID_URL` when it is no file URL, `E_OS` when the file cannot be read, `E_ARGUMENT`
+    /// when it is not a regular one, `E_LIMIT` above 1 MiB, `E_UTF8`.
     pub fn read(url: &Url) -> Result<FileRule> {
         if url.protocol() != "file" {
             return Err(Error::new(Status::E_INVALID_URL, "not a file URL").subject("url"));
@@ -66,23 +67,8 @@ impl FileRule {
 }
 
 fn content(path: &Path) -> Result<String> {
-    let shown = path.display().to_string();
-    let refused = |status, why: &str| Err(Error::new(status, why).subject(&*shown));
-    let failed = |error: std::io::Error| {
-        Error::new(Status::E_OS, error.to_string()).subject(&*shown).os(error.raw_os_error().unwrap_or(0))
-    };
-    // Looked at before it is opened: opening a pipe would wait for its writer.
-    if !std::fs::metadata(path).map_err(failed)?.is_file() {
-        return refused(Status::E_ARGUMENT, "not a regular file");
-    }
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes))
-        .map_err(failed)?;
-    if bytes.len() as u64 > LIMIT {
-        return refused(Status::E_LIMIT, "larger than 1 MiB");
-    }
-    let text =
-        String::from_utf8(bytes).map_err(|_| Error::new(Status::E_UTF8, "not UTF-8").subject(&*shown))?;
+    let content = file::content(path, LIMIT).map_err(|why| why.error(path))?;
+    let text = String::from_utf8(content.bytes)
+        .map_err(|_| Error::new(Status::E_UTF8, "not UTF-8").subject(path.display().to_string()))?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }

@@ -1,6 +1,7 @@
-//! What every room stands on: clock, random source, queues, worker pool, fork guard.
+//! What every room stands on: clock, random source, queues, worker pool, fork guard, files.
 
 pub mod clock;
+pub mod file;
 pub mod notice;
 pub mod queue;
 pub mod random;

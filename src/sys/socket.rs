@@ -51,10 +51,13 @@ pub fn fast_open_connect(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_int(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, 1)
 }
 
-/// Takes over a descriptor somebody else has opened for us. `None` for a number that cannot be one.
+/// Takes over a descriptor somebody else has opened for us. `None` for a number that is not an open one: closing such a
+/// number would end the process or hit whoever opens it next.
 pub fn adopt(fd: RawFd) -> Option<OwnedFd> {
-    // SAFETY: the caller hands the descriptor over; nobody else closes it.
-    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
+    // SAFETY: asks about a number, whatever it is.
+    let is_open = fd >= 0 && unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0;
+    // SAFETY: open, and the caller hands it over; nobody else closes it.
+    is_open.then(|| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// One entry of a poll set: what the host's own `poll` takes.

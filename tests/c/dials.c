@@ -391,6 +391,41 @@ static void hooks(int later)
     close(listener);
 }
 
+static byway_status no_socket(void *data, int32_t family, int32_t protocol, const byway_route *route, int32_t *fd,
+                              const byway_call *call)
+{
+    (void)family;
+    (void)protocol;
+    (void)route;
+    (void)call;
+    *fd = *(int *)data;
+    return BYWAY_OK;
+}
+
+/* A number that is no open descriptor is a rejected attempt, not the end of the process. */
+static void hook_without_a_socket(void)
+{
+    static const int numbers[] = {-1, 99999};
+    size_t i;
+    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        byway_selector *selector = selector_for(ONE, 443, NULL);
+        byway_dial_options options = BYWAY_DIAL_OPTIONS_INIT;
+        byway_dial_callbacks callbacks = BYWAY_DIAL_CALLBACKS_INIT;
+        byway_dial *dial = NULL;
+        byway_connected connected;
+        byway_error *err = NULL;
+        int number = numbers[i];
+        callbacks.user_data = &number;
+        callbacks.open_socket = no_socket;
+        NEED(byway_dial_new(engine, selector, &options, &callbacks, &dial, NULL));
+        STATUS(byway_dial_run(dial, -1, &connected, &err), BYWAY_E_HOST, "a hook's number that is no descriptor");
+        OK(byway_error_os_errno(err) == EBADF, "the error says so");
+        byway_error_free(err);
+        byway_dial_free(dial);
+        byway_selector_free(selector);
+    }
+}
+
 /* ---- other threads */
 
 static void *cancel(void *dial)
@@ -719,6 +754,7 @@ int main(void)
     stepped();
     hooks(0);
     hooks(1);
+    hook_without_a_socket();
     others();
     kept_routes();
     answers_later();

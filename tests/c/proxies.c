@@ -95,6 +95,71 @@ static void bypass(void)
     byway_proxy_selector_release(inner);
 }
 
+static int is_about(const byway_error *err, const char *parameter)
+{
+    byway_str about;
+    byway_error_subject(err, &about);
+    return strcmp(about.data, parameter) == 0;
+}
+
+static void bounds(void)
+{
+    enum { MOST = 1 << 20 };
+    char *text = malloc(MOST + 1);
+    byway_bypass_options options = BYWAY_BYPASS_OPTIONS_INIT;
+    byway_proxy_selector *inner = fixed(BYWAY_PROXY_HTTP, "p.example", 3128), *made = NULL;
+    byway_str name = { "no_proxy", 8 }, value = { text, MOST };
+    byway_error *err = NULL;
+    size_t total;
+
+    memset(text, 'a', MOST + 1);
+    options.list = value;
+    NEED(byway_proxy_selector_new_bypass(engine, &options, inner, &made, NULL));
+    byway_proxy_selector_release(made);
+    options.list.len++;
+    STATUS(byway_proxy_selector_new_bypass(engine, &options, inner, &made, &err), BYWAY_E_LIMIT, "a list above 1 MiB");
+    OK(is_about(err, "options.list"), "the list is named");
+    byway_error_free(err);
+
+    NEED(byway_proxy_selector_new_environment(engine, &name, &value, 1, NULL, 0, &made, NULL));
+    byway_proxy_selector_release(made);
+    value.len++;
+    STATUS(byway_proxy_selector_new_environment(engine, &name, &value, 1, NULL, 0, &made, &err), BYWAY_E_LIMIT,
+           "a variable above 1 MiB");
+    OK(is_about(err, "values"), "the values are named");
+    byway_error_free(err);
+    STATUS(byway_proxy_selector_new_properties(engine, &name, &value, 1, 0, &made, NULL), BYWAY_E_LIMIT,
+           "a property above 1 MiB");
+    STATUS(byway_proxy_selector_new_windows(engine, "p:1", 3, text, MOST + 1, &made, &err), BYWAY_E_LIMIT,
+           "exceptions above 1 MiB");
+    OK(is_about(err, "bypass"), "the exceptions are named");
+    byway_error_free(err);
+
+    memcpy(text, "http://", 7);
+    STATUS(byway_engine_proxies_for_url(engine, inner, text, MOST, NULL, 0, NULL, 0, &total, NULL, NULL),
+           BYWAY_E_INVALID_URL, "a host of 1 MiB");
+    STATUS(byway_engine_proxies_for_url(engine, inner, "http://..", 9, NULL, 0, NULL, 0, &total, NULL, NULL),
+           BYWAY_E_INVALID_URL, "a host of dots");
+    text[8] = '/';
+    NEED(byway_engine_proxies_for_url(engine, inner, text, MOST, NULL, 0, NULL, 0, &total, NULL, NULL));
+    OK(total == 1, "a path may be long");
+    byway_proxy_selector_release(inner);
+    free(text);
+}
+
+/* What is no regular file is refused at once: nothing is read without end, nobody is waited for. */
+static void script_files(void)
+{
+    static const char *const urls[] = { "file:///dev/zero", "/dev/zero", "file:///" };
+    byway_pac_options options = BYWAY_PAC_OPTIONS_INIT;
+    byway_proxy_selector *made = NULL;
+    size_t i;
+    for (i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        options.url = str(urls[i]);
+        STATUS(byway_proxy_selector_new_pac(engine, &options, NULL, &made, NULL), BYWAY_E_ARGUMENT, urls[i]);
+    }
+}
+
 static void by_scheme_and_rule(void)
 {
     byway_proxy_selector *web = fixed(BYWAY_PROXY_HTTP, "web", 1), *secure = fixed(BYWAY_PROXY_HTTPS, "secure", 2);
@@ -308,6 +373,8 @@ int main(void)
 {
     NEED(byway_engine_new(NULL, &engine, NULL));
     bypass();
+    bounds();
+    script_files();
     settings();
     of_a_host();
     if (byway_has_feature("script", BYWAY_NUL))

@@ -1,6 +1,7 @@
 //! A script's text from bytes: what was fetched, or a file.
 
 use crate::error::{Error, Result, Status};
+use crate::runtime::file;
 use std::path::Path;
 
 /// A larger script is refused.
@@ -46,7 +47,10 @@ pub fn decode(bytes: &[u8], charset: Option<&str>) -> Result<String> {
     }
 }
 
-/// Reads a script from a path or a `file:` URL. Blocking; not for the path of a question.
+/// Reads a script from a path or a `file:` URL. Not for the path of a question.
+///
+/// # Errors
+/// `E_INVALID_URL` for a file URL of another machine, those of [`file::Unread::error`], those of [`decode`].
 pub fn read_file(path: &str) -> Result<String> {
     let local = if path.starts_with("file:") {
         let url = url::Url::parse(path).ok().and_then(|url| url.to_file_path().ok());
@@ -54,16 +58,8 @@ pub fn read_file(path: &str) -> Result<String> {
     } else {
         Path::new(path).to_path_buf()
     };
-    let failed = |error: std::io::Error| {
-        Error::new(Status::E_OS, format!("the script cannot be read: {error}"))
-            .subject(path)
-            .os(error.raw_os_error().unwrap_or(0))
-    };
-    let size = std::fs::metadata(&local).map_err(failed)?.len();
-    if size > LIMIT as u64 {
-        return Err(Error::new(Status::E_LIMIT, "the script is longer than 1 MiB").subject(path));
-    }
-    decode(&std::fs::read(&local).map_err(failed)?, None)
+    let content = file::content(&local, LIMIT as u64).map_err(|why| why.error(&local).subject(path))?;
+    decode(&content.bytes, None)
 }
 
 #[cfg(test)]
@@ -83,6 +79,20 @@ mod tests {
             (b"\xff\xfea", None, None),
         ] {
             assert_eq!(decode(bytes, charset).ok().as_deref(), want, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn files_that_are_none() {
+        for (path, want) in [
+            ("file:///dev/zero", Status::E_ARGUMENT),
+            ("/dev/zero", Status::E_ARGUMENT),
+            ("file:///", Status::E_ARGUMENT),
+            ("file:///byway/missing.pac", Status::E_OS),
+            ("file://elsewhere/x.pac", Status::E_INVALID_URL),
+        ] {
+            let error = read_file(path).unwrap_err();
+            assert_eq!((error.status(), error.about()), (want, path), "{error}");
         }
     }
 }

@@ -15,6 +15,7 @@ use super::no_proxy::{Dialect, NoProxy};
 use super::value::{self, Grammar};
 use super::{Choice, ProxyKind, ProxySelector, Target};
 use crate::error::{Error, Result, Status};
+use crate::runtime::file::{self, Unread};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -200,21 +201,13 @@ fn read_bytes(place: Option<&Place>) -> Result<Option<Vec<u8>>> {
         Some(Place::Content(bytes)) => return Ok(Some(bytes.clone())),
         Some(Place::File(path)) => path,
     };
-    let failed = |error: std::io::Error| {
-        Error::new(Status::E_OS, format!("cannot be read: {error}"))
-            .subject(path.display().to_string())
-            .os(error.raw_os_error().unwrap_or(0))
-    };
-    match std::fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-        Ok(data) if data.len() > LIMIT => {
-            return Err(Error::new(Status::E_LIMIT, "larger than 4 MiB").subject(path.display().to_string()));
-        }
-        Ok(data) if !data.is_file() => return Ok(None),
-        Ok(_) => {}
+    match file::content(path, LIMIT) {
+        Ok(content) => Ok(Some(content.bytes)),
+        // A device there, mostly /dev/null, is how a sandbox says that there is no file.
+        Err(Unread::NotRegular(_)) => Ok(None),
+        Err(why) if why.is_missing() => Ok(None),
+        Err(why) => Err(why.error(path)),
     }
-    std::fs::read(path).map(Some).map_err(failed)
 }
 
 /// What an error about a place is about.

@@ -1,13 +1,13 @@
 //! Reading files so that what was read is what was there.
 
 use crate::error::{Error, Source, Status};
+use crate::runtime::file::{self, Content, Unread};
 use crate::source::board::State;
 use crate::source::memory::lines;
 use crate::source::providers;
 use crate::source::topic::{Topic, Value};
 use std::collections::HashMap;
-use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -140,35 +140,22 @@ fn read(path: &Path, most: u64) -> Result<(String, Stamp, bool), Trouble> {
         let error = Error::new(Status::E_SOURCE, message).source(Source::Parser).os(errno);
         Trouble::Refused(error, stamp)
     };
-    let failed = |error: &std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => Trouble::Gone,
-        kind => refused(
-            format!("{} cannot be read: {kind}", path.display()),
-            Stamp::at(path),
-            error.raw_os_error().unwrap_or(0),
-        ),
+    let failed = |why: Unread| match &why {
+        _ if why.is_missing() => Trouble::Gone,
+        Unread::Failed(_) => refused(format!("{} {why}", path.display()), Stamp::at(path), why.errno()),
+        Unread::NotRegular(found) | Unread::TooLarge { found, .. } => {
+            refused(format!("{} {why}", path.display()), Some(Stamp::of(found)), 0)
+        }
     };
-    // Not to hang on a pipe somebody put there.
-    let mut file = std::fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
-        .open(path)
-        .map_err(|error| failed(&error))?;
-    let found = file.metadata().map_err(|error| failed(&error))?;
+    let Content { bytes, file, found } = match file::content(path, most) {
+        Ok(content) => content,
+        Err(Unread::NotRegular(found)) if found.is_dir() => {
+            return Ok((String::new(), Stamp::of(&found), true));
+        }
+        Err(why) => return Err(failed(why)),
+    };
     let stamp = Stamp::of(&found);
-    if found.is_dir() {
-        return Ok((String::new(), stamp, true));
-    }
-    if !found.is_file() {
-        return Err(refused(format!("{} is no regular file", path.display()), Some(stamp), 0));
-    }
-    if found.len() > most {
-        let message = format!("{} has {} bytes; at most {most} are read", path.display(), found.len());
-        return Err(refused(message, Some(stamp), 0));
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0) + 1);
-    (&mut file).take(most + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
-    let after = file.metadata().map_err(|error| failed(&error))?;
+    let after = file.metadata().map_err(|error| failed(Unread::Failed(error)))?;
     let steady =
         Stamp::of(&after) == stamp && Stamp::at(path) == Some(stamp) && bytes.len() as u64 == found.len();
     match String::from_utf8(bytes) {
