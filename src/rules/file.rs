@@ -72,3 +72,21 @@ fn content(path: &Path) -> Result<String> {
         .map_err(|_| Error::new(Status::E_UTF8, "not UTF-8").subject(path.display().to_string()))?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_rules() {
+        for (path, want) in [
+            ("/dev/zero", Status::E_ARGUMENT),
+            ("/dev", Status::E_ARGUMENT),
+            ("/byway/missing.js", Status::E_OS),
+        ] {
+            let url = Url::parse(&format!("file://{path}?router=script")).unwrap();
+            let error = FileRule::read(&url).unwrap_err();
+            assert_eq!((error.status(), error.about()), (want, path), "{error}");
+        }
+    }
+}

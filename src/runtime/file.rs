@@ -25,13 +25,13 @@ pub enum Unread {
     /// What the kernel says; `WouldBlock` of a file that makes its readers wait.
     Failed(io::Error),
     /// A directory, a pipe, a device or a socket.
-    NotRegular(Metadata),
+    NotRegular(Box<Metadata>),
     /// More bytes than the caller takes.
     TooLarge {
         /// The limit.
         at_most: u64,
         /// As the file was before it was read.
-        found: Metadata,
+        found: Box<Metadata>,
     },
 }
 
@@ -95,17 +95,17 @@ pub fn content(path: &Path, at_most: u64) -> Result<Content, Unread> {
     let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(Unread::Failed)?;
     let found = regular(file.metadata().map_err(Unread::Failed)?)?;
     if found.len() > at_most {
-        return Err(Unread::TooLarge { at_most, found });
+        return Err(Unread::TooLarge { at_most, found: found.into() });
     }
     let room = usize::try_from(found.len()).unwrap_or(0) + 1;
     match bounded(&mut file, room, at_most).map_err(Unread::Failed)? {
         Some(bytes) => Ok(Content { bytes, file, found }),
-        None => Err(Unread::TooLarge { at_most, found }),
+        None => Err(Unread::TooLarge { at_most, found: found.into() }),
     }
 }
 
 fn regular(found: Metadata) -> Result<Metadata, Unread> {
-    if found.is_file() { Ok(found) } else { Err(Unread::NotRegular(found)) }
+    if found.is_file() { Ok(found) } else { Err(Unread::NotRegular(found.into())) }
 }
 
 /// `None` when there is more than `at_most`.
