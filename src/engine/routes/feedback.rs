@@ -1,9 +1,9 @@
 //! What became of a route: told to the database, to the proxy selector that chose it, and to whoever listens.
 
+use super::asking;
 use super::dns::Serving;
 use super::listen::Audience;
 use super::proxies::{Choosing, ProxySource};
-use super::select;
 use crate::engine::Engine;
 use crate::error::{Error, Status};
 use crate::net::events::Listening;
@@ -105,7 +105,7 @@ impl Engine {
         route: &Route,
         failed: &FailedAttempt<'_>,
     ) -> Result<(), Status> {
-        let leaf = source.leaf(&select::asked_target(route.address()), &mut Vec::new());
+        let leaf = source.leaf(&asking::asked_target(route.address()), &mut Vec::new());
         let Some(Choosing::Host(host)) = leaf.as_ref().ok().map(|leaf| leaf.kind()) else { return Ok(()) };
         let serving = Serving { tag: failed.tag, id: route.selector(), left: None, engine: self.handle() };
         self.host_call(0, || host.connect_failed(route, failed.failure, failed.os_errno, &serving))

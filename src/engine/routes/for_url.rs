@@ -1,12 +1,13 @@
 //! One question to a proxy selector outside a connection: which proxies does this URL have?
 
+use super::asking::refusal;
 use super::bad_proxies::Moved;
 use super::dns::{Resolver, Serving};
 use super::proxies::{Choosing, ProxySource};
 use super::request::ProxyRequest;
 #[cfg(feature = "script")]
 use super::script_proxies::{Asker, ScriptQuestion};
-use super::select::{Patience, refusal};
+use super::select::Patience;
 use super::waiter::{Asked, Waiter};
 use crate::engine::{Engine, Operation};
 use crate::error::{Error, Result, Source, Status};
@@ -55,6 +56,7 @@ enum Answer {
 /// One question under way.
 struct ForUrl<'a> {
     engine: &'a Engine,
+    #[cfg_attr(not(feature = "script"), expect(dead_code, reason = "only scripts want names"))]
     resolver: Option<&'a Arc<Resolver>>,
     url: &'a OwnedTarget,
     patience: Patience,

@@ -1,5 +1,6 @@
 //! First half, put to work: address, resolver and proxy selector as an engine uses them, and the selector's driver.
 
+mod asking;
 pub mod bad_proxies;
 pub mod dialing;
 pub mod dns;

@@ -344,7 +344,7 @@ impl ScriptQuestion {
                         script.fail(Error::new(Status::E_EMPTY_ANSWER, why).source(Source::Callback))?;
                     }
                 }
-                failed => script.fail(super::select::refusal(failed).subject(script.url.as_str()))?,
+                failed => script.fail(super::asking::refusal(failed).subject(script.url.as_str()))?,
             }
         }
         let mut state = script.state.lock();
