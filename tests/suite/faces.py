@@ -245,7 +245,7 @@ def java(report):
     found = jvms()
     for version, program in found.items():
         checked(report, program, version)
-    if max(found) < 21:
+    if max(found, default=0) < 21:
         report.skip("virtual threads", "no JVM of 21 or later")
 
 
