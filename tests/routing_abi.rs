@@ -24,14 +24,19 @@ use byway::ffi::text::*;
 use core::ffi::{c_char, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What a host's callbacks do, and what they saw.
 #[derive(Default)]
 struct Host {
     answer: Mutex<Answer>,
+    proxies: Mutex<Answer>,
     kept: Mutex<Vec<usize>>,
+    kept_proxies: Mutex<Vec<usize>>,
     canceled: AtomicU64,
+    /// Callbacks that came after a `destroy`.
+    late: AtomicU64,
+    held: Barrier,
     destroyed: AtomicU64,
     failed: Mutex<Vec<i32>>,
     events: Mutex<Vec<i32>>,
@@ -46,6 +51,28 @@ enum Answer {
     Forget,
     Fail,
     Undefined,
+    /// Kept, and the callback returns when the test lets it.
+    Held,
+}
+
+/// A callback has come, and may go.
+#[derive(Default)]
+struct Barrier {
+    come: AtomicBool,
+    go: AtomicBool,
+}
+
+impl Barrier {
+    fn hold(&self) {
+        self.come.store(true, Ordering::SeqCst);
+        spin_until(|| self.go.load(Ordering::SeqCst));
+    }
+}
+
+fn spin_until(ready: impl Fn() -> bool) {
+    while !ready() {
+        std::thread::yield_now();
+    }
 }
 
 unsafe fn host<'a>(user_data: *mut c_void) -> &'a Host {
@@ -73,8 +100,11 @@ unsafe extern "C-unwind" fn lookup(
             Answer::InPlace => {
                 byway_dns_request_add_text(request, IPS.as_ptr().cast(), IPS.len(), null_mut())
             }
-            Answer::Later | Answer::Never => {
+            answer @ (Answer::Later | Answer::Never | Answer::Held) => {
                 host.kept.lock().unwrap().push(byway_dns_request_retain(request).addr());
+                if answer == Answer::Held {
+                    host.held.hold();
+                }
                 BYWAY_PENDING
             }
             Answer::Forget => BYWAY_PENDING,
@@ -85,17 +115,28 @@ unsafe extern "C-unwind" fn lookup(
 }
 
 unsafe extern "C-unwind" fn on_cancel(user_data: *mut c_void, _request: u64) {
-    unsafe { host(user_data) }.canceled.fetch_add(1, Ordering::SeqCst);
+    let host = unsafe { host(user_data) };
+    host.late.fetch_add(host.destroyed.load(Ordering::SeqCst), Ordering::SeqCst);
+    host.canceled.fetch_add(1, Ordering::SeqCst);
 }
 
 unsafe extern "C-unwind" fn select(
-    _user_data: *mut c_void,
+    user_data: *mut c_void,
     request: *mut byway_proxy_request,
     _uri: *const c_char,
     _len: usize,
     _call: *const byway_call,
 ) -> byway_status {
     unsafe {
+        let host = host(user_data);
+        let answer = *host.proxies.lock().unwrap();
+        if answer != Answer::InPlace {
+            host.kept_proxies.lock().unwrap().push(byway_proxy_request_retain(request).addr());
+            if answer == Answer::Held {
+                host.held.hold();
+            }
+            return BYWAY_PENDING;
+        }
         let name = b"192.0.2.77";
         byway_proxy_request_add(request, 1, b"dead.example".as_ptr().cast(), 12, 0, null_mut());
         byway_proxy_request_add(request, 1, name.as_ptr().cast(), name.len(), 3128, null_mut());
@@ -195,6 +236,9 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         self.answer_later();
+        for request in self.host.kept_proxies.lock().unwrap().drain(..) {
+            unsafe { byway_proxy_request_release(request as *mut byway_proxy_request) };
+        }
         unsafe {
             byway_address_release(self.address);
             byway_dns_release(self.dns);
@@ -204,6 +248,7 @@ impl Drop for World {
             byway_engine_release(self.engine);
         }
         assert_eq!(self.host.destroyed.load(Ordering::SeqCst), 2);
+        assert_eq!(self.host.late.load(Ordering::SeqCst), 0);
     }
 }
 
@@ -448,6 +493,80 @@ fn cancel_free_and_shutdown_end_a_blocked_call_at_once() {
         }
         let told = world.host.canceled.load(Ordering::SeqCst);
         assert_eq!(told, 1, "{how}");
+    }
+}
+
+/// A world in which a lookup, or with `proxies` a proxy selector, leaves its question open.
+fn leaving_open(answer: Answer, proxies: bool) -> World {
+    let world = World::new(if proxies { Answer::InPlace } else { answer }, proxies);
+    *world.host.proxies.lock().unwrap() = if proxies { answer } else { Answer::InPlace };
+    world
+}
+
+#[test]
+fn a_shutdown_calls_off_a_question_nobody_waits_for() {
+    for proxies in [false, true] {
+        let world = leaving_open(Answer::Never, proxies);
+        let selector = world.selector();
+        assert_eq!(next(selector, 0), Err(BYWAY_E_TIMEOUT));
+        assert_eq!(unsafe { byway_engine_shutdown(world.engine, 60_000, null_mut()) }, BYWAY_OK);
+        assert_eq!(world.host.canceled.load(Ordering::SeqCst), 1, "proxies: {proxies}");
+        unsafe { byway_selector_free(selector) };
+        assert_eq!(world.host.canceled.load(Ordering::SeqCst), 1, "proxies: {proxies}");
+    }
+}
+
+#[test]
+fn a_shutdown_that_begins_during_a_callback_calls_off_what_it_leaves_open() {
+    for proxies in [false, true] {
+        let world = leaving_open(Answer::Held, proxies);
+        let (engine, address) = (world.engine.addr(), world.address.addr());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(move || unsafe {
+                let (engine, address) = (engine as *mut byway_engine, address as *mut byway_address);
+                let mut selector = null_mut();
+                byway_selector_new(engine, address, null(), &raw mut selector, null_mut());
+                let ended = next(selector, 60_000);
+                byway_selector_free(selector);
+                ended
+            });
+            spin_until(|| world.host.held.come.load(Ordering::SeqCst));
+            let shutdown = |timeout| unsafe { byway_engine_shutdown(world.engine, timeout, null_mut()) };
+            assert_eq!(shutdown(0), BYWAY_PENDING);
+            assert_eq!(world.host.canceled.load(Ordering::SeqCst), 0);
+            world.host.held.go.store(true, Ordering::SeqCst);
+            assert_eq!(shutdown(60_000), BYWAY_OK);
+            assert_eq!(world.host.canceled.load(Ordering::SeqCst), 1, "proxies: {proxies}");
+            assert_eq!(waiting.join().unwrap(), Err(BYWAY_E_SHUTDOWN));
+        });
+        assert_eq!(world.host.canceled.load(Ordering::SeqCst), 1, "proxies: {proxies}");
+    }
+}
+
+#[test]
+fn whoever_calls_a_question_off_the_host_is_told_once() {
+    for round in 0..300 {
+        let world = leaving_open(Answer::Never, round % 2 == 1);
+        let selector = world.selector();
+        let (engine, address) = (world.engine.addr(), selector.addr());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(move || next(address as *mut byway_selector, 60_000));
+            let down = move || unsafe {
+                assert_eq!(byway_engine_shutdown(engine as *mut byway_engine, 60_000, null_mut()), BYWAY_OK);
+            };
+            spin_until(|| {
+                world.host.kept.lock().unwrap().len() + world.host.kept_proxies.lock().unwrap().len() > 0
+            });
+            let downs = [scope.spawn(down), scope.spawn(down)];
+            unsafe { byway_selector_cancel(selector) };
+            downs.map(|down| down.join().unwrap());
+            let told = world.host.canceled.load(Ordering::SeqCst);
+            assert_eq!(told, 1, "round {round}, when a shutdown had ended");
+            let ended = waiting.join().unwrap();
+            assert!(matches!(ended, Err(BYWAY_E_SHUTDOWN | BYWAY_E_CANCELED)), "{ended:?}");
+        });
+        unsafe { byway_selector_free(selector) };
+        assert_eq!(world.host.canceled.load(Ordering::SeqCst), 1, "round {round}");
     }
 }
 

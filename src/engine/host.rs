@@ -135,11 +135,17 @@ impl Engine {
         self.check_open()?;
         let result = call();
         drop(scope);
+        self.after_callback();
+        Ok(result)
+    }
+
+    /// Wakes a shutdown that waits for callbacks; once this thread no longer counts as inside one.
+    #[inline]
+    pub(super) fn after_callback(&self) {
         fence::light();
         if self.check_open().is_err() {
             self.callback_left();
         }
-        Ok(result)
     }
 
     /// True when this thread is inside a callback of this engine: shutdown would wait for itself.

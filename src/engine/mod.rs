@@ -49,7 +49,7 @@ pub struct EngineOptions {
 }
 
 /// Host code that says that nobody waits for an answer any more.
-pub type Telling = Box<dyn FnOnce()>;
+pub type Telling = Box<dyn FnOnce() + Send>;
 
 /// Something that waits and must learn that the engine is closing.
 pub trait Operation: Send + Sync {
@@ -72,7 +72,7 @@ pub struct Engine {
     routes: routes::Routes,
     state: AtomicU8,
     sets: HostSets,
-    operations: Mutex<HashMap<u64, Weak<dyn Operation>>>,
+    operations: Mutex<HashMap<u64, Arc<dyn Operation>>>,
     sources: bound::Sources,
     next_id: AtomicU64,
     /// The host's own handle, as an address, for contexts handed to callbacks; 0 when it was released.
@@ -160,7 +160,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Status::E_SHUTDOWN`] when that has begun.
-    pub fn remember(&self, id: u64, operation: Weak<dyn Operation>) -> Result<(), Status> {
+    pub fn remember(&self, id: u64, operation: Arc<dyn Operation>) -> Result<(), Status> {
         let mut operations = self.operations.lock();
         self.check_open()?;
         operations.insert(id, operation);
@@ -169,8 +169,12 @@ impl Engine {
 
     /// Takes [`Engine::remember`] back.
     pub fn forget(&self, id: u64) {
-        let gone = self.operations.lock().remove(&id);
-        drop(gone);
+        drop(self.take_back(id));
+    }
+
+    /// As [`Engine::forget`]; `None` when a shutdown stops that operation.
+    fn take_back(&self, id: u64) -> Option<Arc<dyn Operation>> {
+        self.operations.lock().remove(&id)
     }
 
     /// Operations that wait at this moment.

@@ -51,21 +51,26 @@ impl Engine {
 
     /// The part of shutdown that never waits; what the last release of the handle does.
     pub fn close(&self) {
-        if self.state.compare_exchange(OPEN, CLOSING, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        if self.check_open().is_err() {
             return;
         }
-        self.sources.stop(Duration::ZERO);
-        // `remember` looks at the state under the same lock, so nothing slips in behind this.
-        let waiting = core::mem::take(&mut *self.operations.lock());
-        for operation in waiting.into_values().filter_map(|operation| operation.upgrade()) {
-            if let Some(tell) = operation.stop(Status::E_SHUTDOWN) {
+        // Counts as inside a callback throughout: a second shutdown waits until everybody has been told.
+        let scope = record::current().enter_callback(self.id, 0);
+        if self.state.compare_exchange(OPEN, CLOSING, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            self.sources.stop(Duration::ZERO);
+            // `remember` looks at the state under the same lock, so nothing slips in behind this.
+            let waiting = core::mem::take(&mut *self.operations.lock());
+            for operation in waiting.into_values() {
                 // No further call of this engine begins, but whoever was asked learns that nobody waits any more.
-                let scope = record::current().enter_callback(self.id, 0);
-                if scope.is_some() {
+                if let Some(tell) = operation.stop(Status::E_SHUTDOWN)
+                    && scope.is_some()
+                {
                     tell();
                 }
             }
         }
+        drop(scope);
+        self.after_callback();
     }
 
     /// True after a shutdown that ended with OK.

@@ -1,8 +1,9 @@
 //! The questions of a selector: which proxies, which addresses; asked in place, taken later, given up.
 
 use super::Target;
-use super::dns::{self, Resolver, Resolving, Serving};
+use super::dns::{self, HostDns, Resolver, Resolving, Serving};
 use super::listen::Audience;
+use super::open::{self, Open};
 use super::proxies::{Choosing, ProxySource};
 use super::reasons::Reasons;
 use super::request::{DnsRequest, ProxyRequest};
@@ -19,8 +20,8 @@ use std::sync::Arc;
 /// A question under way.
 pub(super) enum Pending {
     None,
-    Proxies(Shared<ProxyRequest>, Option<Arc<ProxySource>>),
-    Names(Shared<DnsRequest>, Lookup, bool),
+    Proxies(Shared<ProxyRequest>, Option<Open>),
+    Names(Shared<DnsRequest>, Lookup, Option<Open>),
     #[cfg(feature = "script")]
     Script(Box<ScriptQuestion>),
 }
@@ -132,11 +133,14 @@ fn ask_source(
     let engine = &*asking.target.engine;
     let mut request = Shared::new(ProxyRequest::new(engine.next_id()));
     let call = || host.select(&request, &asking.target.address, asking.serving);
-    match engine.host_call(asking.object, call)? {
+    let (status, open) = engine.ask_host(asking.object, call, || {
+        open::left(&request, host, |host, request| host.canceled(request))
+    })?;
+    match status {
         Status::OK => {
             let _ = request.finish(Ok(()));
         }
-        Status::PENDING => request.drop_answerer(),
+        Status::PENDING => {}
         Status::PASS => {
             request.cancel();
             return Ok(None);
@@ -154,7 +158,7 @@ fn ask_source(
             None => core.fail_proxies(cx, Error::bare(Status::E_ABANDONED)),
         }));
     }
-    *pending = Pending::Proxies(request, Some(leaf));
+    *pending = Pending::Proxies(request, open);
     collect(core, pending, reasons, cx, asking)?;
     Ok(Some(Ok(())))
 }
@@ -224,8 +228,28 @@ pub(super) fn ask_names(
     };
     let request = Shared::new(DnsRequest::new(serving.id << 16 | u64::from(lookup.request & 0xffff)));
     let name = core.lookup_c_name(cx.address);
-    let status = engine.host_call(object, || host.lookup(&request, name, serving))?;
-    settle(core, pending, cx, asking, lookup, request, status)
+    let asked = ask_host(host, engine, object, &request, name, serving)?;
+    settle(core, pending, cx, asking, lookup, request, asked)
+}
+
+/// What a host's lookup said, and the question if it was taken.
+pub(super) type Asked = (Status, Option<Open>);
+
+/// Asks a host for the addresses of a name.
+///
+/// # Errors
+/// As [`Engine::host_call`].
+#[inline]
+pub(super) fn ask_host(
+    host: &Arc<dyn HostDns>,
+    engine: &Engine,
+    object: usize,
+    request: &Shared<DnsRequest>,
+    name: &str,
+    serving: &Serving,
+) -> Result<Asked, Status> {
+    let call = || host.lookup(request, name, serving);
+    engine.ask_host(object, call, || open::left(request, host, |host, request| host.canceled(request)))
 }
 
 /// What a host's lookup came to.
@@ -237,12 +261,11 @@ pub(super) fn settle(
     asking: &Asking<'_>,
     lookup: Lookup,
     mut request: Shared<DnsRequest>,
-    status: Status,
+    (status, open): Asked,
 ) -> Result<()> {
     let target = asking.target;
     match status {
-        Status::OK => {}
-        Status::PENDING => request.drop_answerer(),
+        Status::OK | Status::PENDING => {}
         Status::PASS => {
             request.cancel();
             return ask_system(core, pending, cx, &target.engine, lookup);
@@ -270,7 +293,7 @@ pub(super) fn settle(
     if status == Status::OK {
         let _ = request.finish(Ok(()));
     }
-    *pending = Pending::Names(request, lookup, true);
+    *pending = Pending::Names(request, lookup, open);
     collect(core, pending, &mut None, cx, asking)
 }
 
@@ -301,7 +324,7 @@ fn ask_system(
     let name = core.lookup_name(cx.address);
     match dns::ask_system(name, &request) {
         Ok(()) => {
-            *pending = Pending::Names(request, lookup, false);
+            *pending = Pending::Names(request, lookup, None);
             Ok(())
         }
         Err(status) => Ok(core.fail_dns(cx, lookup.request, Error::bare(status).subject(name))?),
@@ -383,25 +406,12 @@ pub(super) fn collect(
 }
 
 /// Nobody waits for the pending answer any more; the host is told when it still may answer.
-pub(super) fn give_up(pending: &mut Pending, target: &Target) {
+pub(super) fn give_up(pending: &mut Pending) {
     match core::mem::replace(pending, Pending::None) {
         Pending::None => {}
-        Pending::Proxies(request, source) => {
-            if request.cancel()
-                && let Some(Choosing::Host(host)) = source.as_deref().map(ProxySource::kind)
-            {
-                let _ = target.engine.host_call(0, || host.canceled(request.id()));
-            }
-        }
-        Pending::Names(request, _, by_host) => {
-            if request.cancel()
-                && by_host
-                && let Some(Resolving::Host(host)) = target.resolver.as_deref().map(Resolver::kind)
-            {
-                let _ = target.engine.host_call(0, || host.canceled(request.id()));
-            }
-        }
+        Pending::Proxies(request, open) => open::give_up(&request, open),
+        Pending::Names(request, _, open) => open::give_up(&request, open),
         #[cfg(feature = "script")]
-        Pending::Script(question) => question.give_up(&target.engine),
+        Pending::Script(question) => question.give_up(),
     }
 }

@@ -259,8 +259,7 @@ impl Engine {
     /// `E_SHUTDOWN`.
     pub fn watch_over(&self, stop: &Arc<Stop>) -> Result<u64, Error> {
         let id = self.next_id();
-        let weak: Weak<dyn Operation> = Arc::downgrade(stop) as Weak<dyn Operation>;
-        self.remember(id, weak)?;
+        self.remember(id, Arc::clone(stop) as Arc<dyn Operation>)?;
         Ok(id)
     }
 }

@@ -3,12 +3,13 @@
 use super::asking::refusal;
 use super::bad_proxies::Moved;
 use super::dns::{Resolver, Serving};
+use super::open;
 use super::proxies::{Choosing, ProxySource};
 use super::request::ProxyRequest;
 #[cfg(feature = "script")]
 use super::script_proxies::{Asker, ScriptQuestion};
 use super::select::Patience;
-use super::waiter::{Asked, Waiter};
+use super::waiter::Waiter;
 use crate::engine::{Engine, Operation};
 use crate::error::{Error, Result, Source, Status};
 use crate::net::address::AddressSpec;
@@ -17,9 +18,8 @@ use crate::proxies::{OwnedTarget, Why};
 use crate::runtime::notice::Notice;
 use crate::sys::resolve::interface_index;
 use crate::sys::slab::Shared;
-use core::sync::atomic::{AtomicI32, Ordering};
-use parking_lot::Mutex;
-use std::sync::{Arc, Weak};
+use core::sync::atomic::Ordering;
+use std::sync::Arc;
 
 /// A list and why it is what it is.
 #[derive(Debug)]
@@ -136,11 +136,15 @@ impl ForUrl<'_> {
         let address = Address::new(spec, self.engine.options().compat, &interface_index)?;
         let request = Shared::new(ProxyRequest::new(self.engine.next_id()));
         let serving = self.serving();
-        match self.engine.host_call(0, || host.select(&request, &address, &serving))? {
+        let call = || host.select(&request, &address, &serving);
+        let (status, open) = self
+            .engine
+            .ask_host(0, call, || open::left(&request, host, |host, request| host.canceled(request)))?;
+        match status {
             Status::OK => {
                 let _ = request.finish(Ok(()));
             }
-            Status::PENDING => request.drop_answerer(),
+            Status::PENDING => {}
             Status::PASS => {
                 request.cancel();
                 return Ok(Answer::Passed);
@@ -151,14 +155,8 @@ impl ForUrl<'_> {
             }
         }
         while !request.is_answered() {
-            let waited = self.until(
-                |notice| request.watch(notice, false),
-                || Asked::Proxies(request.clone(), Some(Arc::clone(leaf))),
-            );
-            if let Err(error) = waited {
-                if request.cancel() {
-                    let _ = self.engine.host_call(0, || host.canceled(request.id()));
-                }
+            if let Err(error) = self.until(|notice| request.watch(notice, false)) {
+                open::give_up(&request, open);
                 return Err(error);
             }
         }
@@ -193,21 +191,20 @@ impl ForUrl<'_> {
                 self.why.push(choice.why);
                 return Ok(choice.proxies.to_vec());
             }
-            if let Err(error) = self.until(|notice| question.watch(notice), || question.asked()) {
-                question.give_up(self.engine);
+            if let Err(error) = self.until(|notice| question.watch(notice)) {
+                question.give_up();
                 return Err(error);
             }
         }
     }
 
     /// Waits for news. `watch` is false when they are there already.
-    fn until(&mut self, watch: impl Fn(&Arc<Notice>) -> bool, asked: impl Fn() -> Asked) -> Result<()> {
+    fn until(&mut self, watch: impl Fn(&Arc<Notice>) -> bool) -> Result<()> {
         let waiter = self.waiter()?;
         let seen = waiter.notice.seen();
         if !watch(&waiter.notice) {
             return Ok(());
         }
-        drop(core::mem::replace(&mut *waiter.asked.lock(), asked()));
         let late = || Error::new(Status::E_TIMEOUT, "no answer in time").source(Source::Engine);
         let Some(end) = self.patience.end() else { return Err(late()) };
         if waiter.notice.queue().would_deadlock() {
@@ -227,14 +224,8 @@ impl ForUrl<'_> {
             return Ok(Arc::clone(waiter));
         }
         let id = self.engine.next_id();
-        let waiter = Arc::new(Waiter {
-            id,
-            notice: Notice::new(Arc::clone(self.engine.queue())),
-            stopped: AtomicI32::new(0),
-            asked: Mutex::default(),
-        });
-        let weak: Weak<dyn Operation> = Arc::downgrade(&waiter) as Weak<dyn Operation>;
-        self.engine.remember(id, weak)?;
+        let waiter = Arc::new(Waiter::new(id, self.engine.queue()));
+        self.engine.remember(id, Arc::clone(&waiter) as Arc<dyn Operation>)?;
         self.waiter = Some(Arc::clone(&waiter));
         Ok(waiter)
     }

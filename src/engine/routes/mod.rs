@@ -7,6 +7,7 @@ pub mod dns;
 pub mod feedback;
 pub mod for_url;
 pub mod listen;
+mod open;
 pub mod proxies;
 mod reasons;
 pub mod request;

@@ -1,10 +1,11 @@
 //! Proxy scripts as the engine uses them: where the text comes from, and one question on its way through script
 //! threads and resolvers. Nobody waits here: what is not there yet is a [`Request`] the driver can watch.
 
+use super::asking::ask_host;
 use super::dns::{self, Resolver, Resolving, Serving};
+use super::open::{self, Open};
 use super::proxies::{Choosing, ProxySource};
 use super::request::{DnsRequest, Request};
-use super::waiter::Asked;
 use crate::engine::Engine;
 use crate::error::{Error, Result, Source, Status};
 use crate::net::Host;
@@ -245,12 +246,7 @@ enum At {
     Start,
     Fetch(Arc<Fetched>),
     Run(Arc<Running>),
-    Names {
-        request: Shared<DnsRequest>,
-        resolver: Option<Arc<Resolver>>,
-        name: String,
-        rest: Box<(Evaluation, Question)>,
-    },
+    Names { request: Shared<DnsRequest>, open: Option<Open>, name: String, rest: Box<(Evaluation, Question)> },
     Over,
 }
 
@@ -291,9 +287,9 @@ impl ScriptQuestion {
                     }
                     Some(Err(error)) => return Ok(Some(Err(error))),
                 },
-                At::Names { request, resolver, name, rest } => {
+                At::Names { request, open, name, rest } => {
                     let Some(ips) = answered(&request) else {
-                        self.at = At::Names { request, resolver, name, rest };
+                        self.at = At::Names { request, open, name, rest };
                         return Ok(None);
                     };
                     let cache = self.resolver_of(asker);
@@ -390,24 +386,22 @@ impl ScriptQuestion {
             return Ok(self.go_on(asker, evaluation, question, &ips));
         }
         let request = Shared::new(DnsRequest::new(asker.engine.next_id()));
+        let mut open = None;
         let by_host = match resolver.as_deref().map(Resolver::kind) {
             Some(Resolving::Hosts(table)) => {
                 let ips: Vec<IpAddr> = table.lookup(&name).iter().filter_map(|ip| ip.to_std()).collect();
                 return Ok(self.go_on(asker, evaluation, question, &ips));
             }
             Some(Resolving::Host(own)) => {
-                let status = asker
-                    .engine
-                    .host_call(asker.object, || own.lookup(&request, host.c_text(), asker.serving))?;
+                let (status, left) =
+                    ask_host(own, asker.engine, asker.object, &request, host.c_text(), asker.serving)?;
+                open = left;
                 match status {
                     Status::OK => {
                         let _ = request.finish(Ok(()));
                         true
                     }
-                    Status::PENDING => {
-                        request.drop_answerer();
-                        true
-                    }
+                    Status::PENDING => true,
                     Status::PASS => false,
                     _ => {
                         request.cancel();
@@ -427,8 +421,7 @@ impl ScriptQuestion {
             }
             request
         };
-        let resolver = resolver.filter(|_| by_host);
-        Ok(Ok(At::Names { request, resolver, name, rest: Box::new((evaluation, question)) }))
+        Ok(Ok(At::Names { request, open, name, rest: Box::new((evaluation, question)) }))
     }
 
     fn go_on(
@@ -452,16 +445,8 @@ impl ScriptQuestion {
         }
     }
 
-    /// What it waits for, for whoever calls it off.
-    pub(super) fn asked(&self) -> Asked {
-        match &self.at {
-            At::Names { request, resolver, .. } => Asked::Names(request.clone(), resolver.clone()),
-            _ => Asked::Nothing,
-        }
-    }
-
     /// Nobody waits any more; a host that still may answer is told.
-    pub(super) fn give_up(self, engine: &Engine) {
+    pub(super) fn give_up(self) {
         match self.at {
             At::Fetch(request) => {
                 request.cancel();
@@ -469,13 +454,7 @@ impl ScriptQuestion {
             At::Run(request) => {
                 request.cancel();
             }
-            At::Names { request, resolver, .. } => {
-                if request.cancel()
-                    && let Some(Resolving::Host(host)) = resolver.as_deref().map(Resolver::kind)
-                {
-                    let _ = engine.host_call(0, || host.canceled(request.id()));
-                }
-            }
+            At::Names { request, open, .. } => open::give_up(&request, open),
             At::Start | At::Over => {}
         }
     }

@@ -1,23 +1,23 @@
 //! Drives a selector: asks proxy selectors and resolvers, in place or later, waits or says that it would have to.
 
 use super::Target;
-use super::asking::{Asking, Pending, ask_names, ask_proxies, collect, context, give_up, settle};
+use super::asking::{
+    Asked, Asking, Pending, ask_host, ask_names, ask_proxies, collect, context, give_up, settle,
+};
 use super::dns::{Resolver, Resolving, Serving};
 use super::listen::Audience;
 use super::reasons::{self, Reasons};
 use super::request::DnsRequest;
-use super::waiter::{Asked, Waiter};
+use super::waiter::Waiter;
 use crate::engine::Operation;
 use crate::error::{Error, Result, Source, Status};
 use crate::net::plan::Answers;
 use crate::net::{Context, Lookup, RouteRef, Selection, Selector, Step, plan};
-use crate::runtime::notice::Notice;
 use crate::runtime::queue::{Completion, Queue};
 use crate::sys::slab::Shared;
-use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 use once_cell::sync::OnceCell;
-use parking_lot::Mutex;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// `kind` of a selector's completion record.
@@ -197,7 +197,7 @@ impl Selecting {
         loop {
             if side.is_canceled() {
                 core.cancel();
-                give_up(pending, target);
+                give_up(pending);
             }
             if !matches!(pending, Pending::None) {
                 collect(core, pending, reasons, &cx, &asking)?;
@@ -275,37 +275,21 @@ impl Selecting {
         let engine = &self.rest.target.engine;
         let queue = self.rest.queue.as_ref().unwrap_or(engine.queue());
         let id = engine.next_id();
-        let waiter = Arc::new(Waiter {
-            id,
-            notice: Notice::new(Arc::clone(queue)),
-            stopped: AtomicI32::new(0),
-            asked: Mutex::default(),
-        });
-        let weak: Weak<dyn Operation> = Arc::downgrade(&waiter) as Weak<dyn Operation>;
-        engine.remember(id, weak)?;
+        let waiter = Arc::new(Waiter::new(id, queue));
+        engine.remember(id, Arc::clone(&waiter) as Arc<dyn Operation>)?;
         let _ = side.waiter.set(Arc::clone(&waiter));
         Ok(waiter)
     }
 
     /// False when the awaited answer is there already.
     fn watch(&self, waiter: &Waiter) -> bool {
-        let (waits, asked) = match &self.rest.pending {
-            Pending::None => (false, Asked::Nothing),
-            Pending::Proxies(request, source) => {
-                (request.watch(&waiter.notice, false), Asked::Proxies(request.clone(), source.clone()))
-            }
-            Pending::Names(request, _, by_host) => (
-                request.watch(&waiter.notice, self.rest.early),
-                Asked::Names(request.clone(), self.rest.target.resolver.clone().filter(|_| *by_host)),
-            ),
+        match &self.rest.pending {
+            Pending::None => false,
+            Pending::Proxies(request, _) => request.watch(&waiter.notice, false),
+            Pending::Names(request, ..) => request.watch(&waiter.notice, self.rest.early),
             #[cfg(feature = "script")]
-            Pending::Script(question) => (question.watch(&waiter.notice), question.asked()),
-        };
-        if waits {
-            let before = core::mem::replace(&mut *waiter.asked.lock(), asked);
-            drop(before);
+            Pending::Script(question) => question.watch(&waiter.notice),
         }
-        waits
     }
 
     /// As [`Selecting::next`] without waiting: `E_…` or a result, or [`Driven::Wait`] after which exactly one record
@@ -408,10 +392,8 @@ impl Selecting {
 
     /// Ends it: whoever still works for it is told, a pending poll gets its record. Call before dropping.
     pub fn end(&mut self, side: &Side) {
-        give_up(&mut self.rest.pending, &self.rest.target);
+        give_up(&mut self.rest.pending);
         if let Some(waiter) = side.waiter.get() {
-            let asked = core::mem::take(&mut *waiter.asked.lock());
-            drop(asked);
             self.rest.target.engine.forget(waiter.id);
             waiter.notice.finish(Status::E_CANCELED);
         }
@@ -444,8 +426,8 @@ pub fn plan_routes(
     {
         let mut request = Shared::new(DnsRequest::new(serving.id << 16 | 1));
         let name = target.address.host().c_text();
-        let status = engine.host_call(object, || host.lookup(&request, name, &serving))?;
-        if status == Status::OK
+        let asked = ask_host(host, engine, object, &request, name, &serving)?;
+        if asked.0 == Status::OK
             && let Some(sole) = request.get_mut()
             && let (answer, None) = sole.parts_mut()
             && plan::is_plain_answer(answer.ips(), &answer.services)
@@ -454,7 +436,7 @@ pub fn plan_routes(
             request.end();
             return Ok(count);
         }
-        return plan_rest(target, &cx, serving, object, Some((request, status)), each);
+        return plan_rest(target, &cx, serving, object, Some((request, asked)), each);
     }
     plan_rest(target, &cx, serving, object, None, each)
 }
@@ -465,13 +447,13 @@ fn plan_rest(
     cx: &Context<'_>,
     serving: Serving,
     object: usize,
-    asked: Option<(Shared<DnsRequest>, Status)>,
+    asked: Option<(Shared<DnsRequest>, Asked)>,
     each: impl FnMut(usize, RouteRef<'_>),
 ) -> Result<usize> {
     let mut selector = Selector::new(serving.id);
     let mut in_place = InPlace { target, serving, object, pending: Pending::None, asked };
     let planned = plan::plan(&mut selector, cx, &mut in_place, each);
-    give_up(&mut in_place.pending, target);
+    give_up(&mut in_place.pending);
     planned
 }
 
@@ -480,7 +462,7 @@ struct InPlace<'a> {
     serving: Serving,
     object: usize,
     pending: Pending,
-    asked: Option<(Shared<DnsRequest>, Status)>,
+    asked: Option<(Shared<DnsRequest>, Asked)>,
 }
 
 impl Answers for InPlace<'_> {
@@ -494,8 +476,8 @@ impl Answers for InPlace<'_> {
     fn names(&mut self, selector: &mut Selector, cx: &Context<'_>, lookup: Lookup) -> Result<()> {
         let asking =
             Asking { target: self.target, serving: &self.serving, object: self.object, in_place: true };
-        if let Some((request, status)) = self.asked.take() {
-            return settle(selector, &mut self.pending, cx, &asking, lookup, request, status);
+        if let Some((request, asked)) = self.asked.take() {
+            return settle(selector, &mut self.pending, cx, &asking, lookup, request, asked);
         }
         ask_names(selector, &mut self.pending, cx, &asking, lookup)
     }
