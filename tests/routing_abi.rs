@@ -559,7 +559,9 @@ fn whoever_calls_a_question_off_the_host_is_told_once() {
             });
             let downs = [scope.spawn(down), scope.spawn(down)];
             unsafe { byway_selector_cancel(selector) };
-            downs.map(|down| down.join().unwrap());
+            for down in downs {
+                down.join().unwrap();
+            }
             let told = world.host.canceled.load(Ordering::SeqCst);
             assert_eq!(told, 1, "round {round}, when a shutdown had ended");
             let ended = waiting.join().unwrap();
