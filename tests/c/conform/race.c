@@ -1,12 +1,8 @@
 /* Race timelines through byway_dial on a clock of the test's own. Sockets are real, in a network of their own; what
  * happened on one is told to the dial at the moment the case says, so a connect "takes" as long as it should. */
-#include "conform.h"
-#include <arpa/inet.h>
-#include <net/if.h>
+#include "races.h"
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <sys/ioctl.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,7 +12,14 @@
 struct way {
     const cJSON *spec;
     byway_route *route;
+    byway_ip ip;
     int listener, port, tries;
+};
+
+/* One answer of the resolver: the addresses of a family, and when they come. */
+struct answer {
+    double at;
+    int family, first, count, given;
 };
 
 struct event {
@@ -26,7 +29,7 @@ struct event {
 };
 
 struct world {
-    const cJSON *one;
+    const cJSON *one, *expect;
     struct way ways[MOST];
     int count;
     struct event events[4 * MOST];
@@ -34,8 +37,16 @@ struct world {
     int started[MOST], start_first, start_last; /* ways in the order in which sockets were opened */
     int way_of[4 * MOST];                       /* by attempt */
     int fd_of[4 * MOST];
+    struct answer answers[4];
+    int answer_count;
+    byway_dns_request *request; /* asked, and not answered yet */
     byway_engine *engine;
+    byway_dns *dns;
+    byway_address *host;
+    byway_selector *selector;
     byway_dial *dial;
+    cJSON *got;
+    void (*judge)(struct world *world);
     struct rlimit limit;
     int limited;
     enum outcome outcome;
@@ -59,28 +70,6 @@ static int at_once(const struct way *way)
     return way->tries > 1 && again != NULL ? cJSON_IsTrue(again) : flag_of(way->spec, "sync");
 }
 
-/* Loopback up, and a network on it whose addresses are this machine's without being loopback addresses. */
-static int own_network(void)
-{
-    struct ifreq request;
-    struct sockaddr_in *at = (struct sockaddr_in *)&request.ifr_addr;
-    int fd, good;
-    if (unshare(CLONE_NEWNET) != 0)
-        return 0;
-    fd = socket(AF_INET, SOCK_DGRAM, 0);
-    memset(&request, 0, sizeof request);
-    strcpy(request.ifr_name, "lo");
-    request.ifr_flags = IFF_UP | IFF_RUNNING;
-    good = ioctl(fd, SIOCSIFFLAGS, &request) == 0;
-    memset(&request, 0, sizeof request);
-    strcpy(request.ifr_name, "lo:1");
-    at->sin_family = AF_INET;
-    at->sin_addr.s_addr = htonl(0xc0000201);
-    good = good && ioctl(fd, SIOCSIFADDR, &request) == 0;
-    close(fd);
-    return good;
-}
-
 /* Where the way's connect goes: something that answers as the case says, if not when. */
 static void make_way(struct world *world, const cJSON *spec)
 {
@@ -93,22 +82,13 @@ static void make_way(struct world *world, const cJSON *spec)
     byway_selector *selector = NULL;
     byway_selection *selection = NULL;
     byway_proxy *proxy = NULL;
-    struct sockaddr_in at;
-    socklen_t size = sizeof at;
     memset(way, 0, sizeof *way);
     way->spec = spec;
     if (strcmp(text_of(get(spec, "retry"), "outcome", ""), "ok") == 0)
         works = 1, sync = 0;
+    way->listener = listener_at(sync && works ? "127.0.0.1" : ip, 0, works, &way->port);
     if (sync)
-        ip = works ? "127.0.0.1" : "203.0.113.1"; /* no route leads there */
-    way->listener = socket(AF_INET, SOCK_STREAM, 0);
-    memset(&at, 0, sizeof at);
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = sync && works ? htonl(INADDR_LOOPBACK) : htonl(0xc0000201);
-    if (bind(way->listener, (struct sockaddr *)&at, size) != 0 || (works && listen(way->listener, 8) != 0) ||
-        getsockname(way->listener, (struct sockaddr *)&at, &size) != 0)
-        abort();
-    way->port = ntohs(at.sin_port);
+        ip = works ? "127.0.0.1" : NOWHERE;
     where.flags = BYWAY_ADDRESS_TLS;
     where.host.len = BYWAY_NUL;
     if (get(spec, "ready") != NULL && strcmp(until, "tcp") != 0) {
@@ -131,6 +111,113 @@ static void make_way(struct world *world, const cJSON *spec)
     byway_proxy_release(proxy);
 }
 
+/* ---- a host whose addresses a resolver gives */
+
+enum { HOST_PORT = 443 };
+
+/* One of the host's addresses. */
+static void make_host_way(struct world *world, const cJSON *spec, int family)
+{
+    struct way *way = &world->ways[world->count++];
+    const char *outcome = text_of(spec, "outcome", "ok");
+    int works = strcmp(outcome, "ok") == 0 || strcmp(outcome, "pending") == 0;
+    memset(way, 0, sizeof *way);
+    way->spec = spec;
+    way->ip = own_ip(family, world->count);
+    way->listener = listener_at(own_text(family, world->count), HOST_PORT, works, &way->port);
+    if (byway_route_new(world->host, NULL, &way->ip, HOST_PORT, &way->route, NULL) != BYWAY_OK)
+        abort();
+}
+
+static void make_answer(struct world *world, double at, const char *family, const cJSON *routes)
+{
+    struct answer *answer = &world->answers[world->answer_count++];
+    const cJSON *spec;
+    answer->at = at;
+    answer->family = strcmp(family, "v4") == 0 ? 4 : 6;
+    answer->first = world->count;
+    cJSON_ArrayForEach(spec, routes) make_host_way(world, spec, answer->family);
+    answer->count = world->count - answer->first;
+}
+
+static byway_status lookup(void *data, byway_dns_request *request, const char *host, size_t len,
+                           const byway_call *call)
+{
+    struct world *world = data;
+    (void)host;
+    (void)len;
+    (void)call;
+    world->request = byway_dns_request_retain(request);
+    return BYWAY_PENDING;
+}
+
+/* Gives the first answer that is due, so that a step sees each of them come; 1 when there was one. */
+static int give_answer(struct world *world, double now)
+{
+    int i, k, given = 0, left = 0;
+    for (i = 0; i < world->answer_count && world->request != NULL; i++) {
+        struct answer *answer = &world->answers[i];
+        if (answer->given || given || answer->at > now) {
+            left += !answer->given;
+            continue;
+        }
+        for (k = 0; k < answer->count; k++)
+            (void)byway_dns_request_add(world->request, &world->ways[answer->first + k].ip, 1);
+        (void)byway_dns_request_family_done(world->request, answer->family);
+        answer->given = given = 1;
+    }
+    if (world->request != NULL && left == 0) {
+        (void)byway_dns_request_finish(world->request);
+        byway_dns_request_release(world->request);
+        world->request = NULL;
+    }
+    return given;
+}
+
+static double next_answer(const struct world *world)
+{
+    double next = -1;
+    int i;
+    for (i = 0; i < world->answer_count; i++)
+        if (!world->answers[i].given && (next < 0 || world->answers[i].at < next))
+            next = world->answers[i].at;
+    return next;
+}
+
+/* The case names addresses of one host: by its resolver's answers, or because what is remembered of a host's failures
+ * hangs on the selector they have in common. */
+static int by_host(const cJSON *one)
+{
+    return get(one, "dns") != NULL || get(get(one, "options"), "commit_failures") != NULL;
+}
+
+static void make_host(struct world *world, const byway_dial_options *options, const byway_dial_callbacks *callbacks)
+{
+    byway_dns_callbacks resolver = BYWAY_DNS_CALLBACKS_INIT;
+    byway_address_options where = BYWAY_ADDRESS_OPTIONS_INIT;
+    byway_selector_options early = BYWAY_SELECTOR_OPTIONS_INIT;
+    const cJSON *answer;
+    early.flags = BYWAY_SELECTOR_EARLY;
+    resolver.user_data = world;
+    resolver.lookup = lookup;
+    if (byway_dns_new(world->engine, &resolver, &world->dns, NULL) != BYWAY_OK)
+        abort();
+    where.host.data = "race.example";
+    where.host.len = BYWAY_NUL;
+    where.port = HOST_PORT;
+    where.flags = BYWAY_ADDRESS_TLS;
+    where.dns = world->dns;
+    if (byway_address_new(world->engine, &where, &world->host, NULL) != BYWAY_OK)
+        abort();
+    cJSON_ArrayForEach(answer, get(world->one, "dns"))
+        make_answer(world, number_of(answer, "at_ms", 0), text_of(answer, "family", ""), get(answer, "routes"));
+    if (world->answer_count == 0)
+        make_answer(world, 0, "v4", get(world->one, "routes"));
+    if (byway_selector_new(world->engine, world->host, &early, &world->selector, NULL) != BYWAY_OK ||
+        byway_dial_new(world->engine, world->selector, options, callbacks, &world->dial, NULL) != BYWAY_OK)
+        abort();
+}
+
 static void limit(struct world *world, int on)
 {
     struct rlimit low = world->limit;
@@ -151,8 +238,10 @@ static byway_status opening(void *data, int32_t family, int32_t protocol, const 
     (void)fd;
     (void)call;
     for (i = 0; i < world->count; i++)
-        if (byway_route_equals(world->ways[i].route, route) == 1)
+        if (same_hop(world->ways[i].route, route))
             break;
+    if (i == world->count)
+        abort();
     world->ways[i].tries++;
     world->started[world->start_last++ % MOST] = i;
     limit(world, strcmp(outcome_of(&world->ways[i]), "fd_limit") == 0);
@@ -316,11 +405,12 @@ static int same(const cJSON *got, const cJSON *want)
     return want == NULL ? cJSON_GetArraySize(got) == 0 : cJSON_Compare(got, want, 1);
 }
 
-static void judge(struct world *world, cJSON *got)
+static void judge(struct world *world)
 {
     static const char *const FIELDS[] = {"result", "at_ms", "starts", "failed", "canceled", "dropped", "local_errors",
                                          "deadlines", "winner", "error"};
-    const cJSON *expect = get(world->one, "expect"), *blamed = get(get(expect, "db"), "failed"), *id;
+    const cJSON *expect = world->expect, *blamed = get(get(expect, "db"), "failed"), *id;
+    cJSON *got = world->got;
     const cJSON *first = cJSON_GetArrayItem(get(got, "failed"), 0);
     const char *result = text_of(got, "result", "");
     size_t i;
@@ -355,6 +445,8 @@ static void options_of(const cJSON *given, byway_dial_options *options)
     const char *failure = text_of(given, "on_failure", ""), *until = text_of(given, "race_until", "");
     options->flags = BYWAY_DIAL_EVENTS;
     options->attempt_delay_ms = (uint32_t)number_of(given, "attempt_delay_ms", 0);
+    options->resolution_delay_ms = (uint32_t)number_of(given, "resolution_delay_ms", 0);
+    options->first_family_count = (uint32_t)number_of(given, "first_family_count", 0);
     options->attempt_timeout_ms = (uint32_t)number_of(given, "attempt_timeout_ms", 0);
     options->ready_timeout_ms = (uint32_t)number_of(given, "ready_timeout_ms", 0);
     options->overall_timeout_ms = (uint32_t)number_of(given, "overall_timeout_ms", 0);
@@ -378,25 +470,32 @@ static void race(struct world *world)
     double cancel_at = number_of(one, "cancel_at_ms", -1), now = 0;
     byway_dial_options options = BYWAY_DIAL_OPTIONS_INIT;
     byway_dial_callbacks callbacks = BYWAY_DIAL_CALLBACKS_INIT;
+    byway_engine_options engine = BYWAY_ENGINE_OPTIONS_INIT;
     const byway_route *routes[MOST];
     byway_pollfd set[4 * MOST];
     byway_connected connected;
     byway_status status = BYWAY_PENDING;
-    cJSON *got = cJSON_CreateObject(), *deadlines = cJSON_AddArrayToObject(got, "deadlines");
+    cJSON *got = world->got = cJSON_CreateObject(), *deadlines = cJSON_AddArrayToObject(got, "deadlines");
     const char *result = "failed";
-    int i, steps, routes_count;
+    int i, steps, routes_count = 0;
     options_of(get(one, "options"), &options);
     callbacks.user_data = world;
     callbacks.open_socket = opening;
-    if (byway_engine_new(NULL, &world->engine, NULL) != BYWAY_OK)
+    if (strcmp(text_of(get(one, "options"), "commit_failures", ""), "on_success") == 0)
+        engine.commit_failures = BYWAY_COMMIT_ON_SUCCESS;
+    if (byway_engine_new(&engine, &world->engine, NULL) != BYWAY_OK)
         abort();
-    cJSON_ArrayForEach(spec, get(one, "routes")) make_way(world, spec);
-    routes_count = world->count;
+    if (by_host(one)) {
+        make_host(world, &options, &callbacks);
+    } else {
+        cJSON_ArrayForEach(spec, get(one, "routes")) make_way(world, spec);
+        routes_count = world->count;
+    }
     cJSON_ArrayForEach(spec, get(one, "resume")) if (get(spec, "follow_up") != NULL)
         make_way(world, get(spec, "follow_up"));
     for (i = 0; i < routes_count; i++)
         routes[i] = world->ways[i].route;
-    if (byway_dial_new_routes(world->engine, routes, (size_t)routes_count, &options, &callbacks, &world->dial, NULL) !=
+    if (world->dial == NULL && byway_dial_new_routes(world->engine, routes, (size_t)routes_count, &options, &callbacks, &world->dial, NULL) !=
         BYWAY_OK)
         abort();
     for (steps = 0; steps < 1000 && status == BYWAY_PENDING; steps++) {
@@ -405,9 +504,12 @@ static void race(struct world *world)
         double next = -1;
         if (cancel_at >= 0 && cancel_at <= now)
             (void)byway_dial_cancel(world->dial);
+        (void)give_answer(world, now);
         status = byway_dial_step_at(world->dial, (uint64_t)now, set, count, NULL);
         limit(world, 0);
         follow(world, now);
+        if (status == BYWAY_PENDING && world->request != NULL && next_answer(world) >= 0 && next_answer(world) <= now)
+            continue; /* the next answer of this moment */
         if (status == BYWAY_OK && byway_dial_take(world->dial, &connected, NULL) == BYWAY_OK) {
             result = "connected";
             close(connected.fd);
@@ -433,6 +535,8 @@ static void race(struct world *world)
                 next = world->events[i].at;
         if (next >= 0 && next <= now)
             continue;
+        if (next_answer(world) >= 0 && (next < 0 || next_answer(world) < next))
+            next = next_answer(world);
         if (cancel_at > now && (next < 0 || cancel_at < next))
             next = cancel_at;
         (void)byway_dial_deadline_ms(world->dial, &left);
@@ -455,9 +559,13 @@ static void race(struct world *world)
     cJSON_AddStringToObject(got, "result", result);
     cJSON_AddNumberToObject(got, "at_ms", now);
     read_waterfall(world, got);
-    judge(world, got);
+    world->judge(world);
     cJSON_Delete(got);
+    byway_dns_request_release(world->request);
     byway_dial_free(world->dial);
+    byway_selector_free(world->selector);
+    byway_address_release(world->host);
+    byway_dns_release(world->dns);
     for (i = 0; i < world->count; i++) {
         byway_route_release(world->ways[i].route);
         close(world->ways[i].listener);
@@ -465,35 +573,116 @@ static void race(struct world *world)
     byway_engine_release(world->engine);
 }
 
-static void *in_own_network(void *data)
+static void run_world(void *data)
 {
-    struct world *world = data;
-    if (own_network())
-        race(world);
-    else
-        world->outcome = skips("network namespaces are not allowed here");
-    return NULL;
+    race(data);
+}
+
+static enum outcome run_with(const cJSON *one, void (*judged)(struct world *world), const cJSON *expect)
+{
+    struct world world;
+    memset(&world, 0, sizeof world);
+    world.one = one;
+    world.expect = expect;
+    world.judge = judged;
+    world.outcome = PASS;
+    getrlimit(RLIMIT_NOFILE, &world.limit);
+    if (!in_own_network(run_world, &world))
+        return skips("network namespaces are not allowed here");
+    return world.outcome;
 }
 
 static enum outcome run_race(const cJSON *one)
 {
-    struct world world;
-    const cJSON *route;
-    pthread_t thread;
-    if (get(one, "dns") != NULL)
-        return skips("answers family by family need a resolver beside the clock");
-    if (get(get(one, "options"), "commit_failures") != NULL)
-        return skips("failures are committed by selector, and here each route has its own");
-    cJSON_ArrayForEach(route, get(one, "routes")) if (get(route, "selection") != NULL)
-        return skips("routes of the host are one Selection");
-    memset(&world, 0, sizeof world);
-    world.one = one;
-    world.outcome = PASS;
-    getrlimit(RLIMIT_NOFILE, &world.limit);
-    if (pthread_create(&thread, NULL, in_own_network, &world) != 0)
-        return fails("no thread");
-    pthread_join(thread, NULL);
-    return world.outcome;
+    return run_with(one, judge, get(one, "expect"));
 }
 
-const struct kind race_kinds[] = {{"connect", "race", run_race}, {NULL, NULL, NULL}};
+/* ---- time lines of the bug log: addresses that connect, fail or drop */
+
+static int within(double value, const cJSON *range)
+{
+    return value >= cJSON_GetArrayItem(range, 0)->valuedouble && value <= cJSON_GetArrayItem(range, 1)->valuedouble;
+}
+
+static void judge_report(struct world *world)
+{
+    const cJSON *want, *start, *starts = get(world->got, "starts");
+    const char *result = text_of(world->got, "result", "");
+    size_t failures = 0;
+    (void)byway_dial_failures(world->dial, NULL, sizeof(byway_dial_failure), 0, &failures);
+    cJSON_ArrayForEach(want, world->expect)
+    {
+        const char *name = want->string;
+        int holds = 0;
+        if (strcmp(name, "winner") == 0)
+            holds = cJSON_Compare(get(world->got, "winner"), want, 1);
+        else if (strcmp(name, "at_ms") == 0)
+            holds = within(number_of(world->got, "at_ms", -1), want);
+        else if (strcmp(name, "attempts") == 0)
+            holds = cJSON_GetArraySize(starts) == want->valueint;
+        else if (strcmp(name, "errors") == 0)
+            holds = (int)failures == want->valueint;
+        else if (strcmp(name, "error") == 0)
+            holds = strcmp(want->valuestring, strcmp(result, "timeout") == 0  ? "deadline"
+                                              : strcmp(result, "failed") == 0 ? "all_failed"
+                                                                              : result) == 0;
+        else if (strcmp(name, "start_order") == 0) {
+            cJSON *order = cJSON_CreateArray();
+            cJSON_ArrayForEach(start, starts)
+                cJSON_AddItemToArray(order, cJSON_Duplicate(cJSON_GetArrayItem(start, 0), 1));
+            holds = cJSON_Compare(order, want, 1);
+            cJSON_Delete(order);
+        }
+        if (!holds && world->outcome == PASS) {
+            char *got = cJSON_PrintUnformatted(world->got);
+            world->outcome = fails("%s: got %s", name, got);
+            free(got);
+        }
+    }
+}
+
+/* The same world as connect.jsonl has: literals are answers of a resolver, family by family; other names are routes. */
+static enum outcome run_report(const cJSON *one)
+{
+    const cJSON *input = get(one, "input"), *address;
+    cJSON *made = cJSON_CreateObject(), *options = cJSON_AddObjectToObject(made, "options");
+    cJSON *by_family[2], *routes = cJSON_AddArrayToObject(made, "routes");
+    enum outcome outcome;
+    int i;
+    cJSON_AddNumberToObject(options, "attempt_delay_ms", number_of(input, "delay_ms", 250));
+    cJSON_AddNumberToObject(options, "overall_timeout_ms", number_of(input, "deadline_ms", 0));
+    if (strchr(text_of(cJSON_GetArrayItem(get(input, "addresses"), 0), "a", ""), ':') != NULL) {
+        cJSON *dns = cJSON_AddArrayToObject(made, "dns");
+        for (i = 0; i < 2; i++) {
+            cJSON *answer = cJSON_CreateObject();
+            cJSON_AddNumberToObject(answer, "at_ms", 0);
+            cJSON_AddStringToObject(answer, "family", i == 0 ? "v6" : "v4");
+            by_family[i] = cJSON_AddArrayToObject(answer, "routes");
+            cJSON_AddItemToArray(dns, answer);
+        }
+    } else {
+        by_family[0] = by_family[1] = routes;
+    }
+    cJSON_ArrayForEach(address, get(input, "addresses"))
+    {
+        cJSON *route = cJSON_CreateObject();
+        const char *name = text_of(address, "a", "");
+        const char *outcome_name = get(address, "connect_ms") != NULL ? "ok"
+                                   : get(address, "fail_ms") != NULL  ? "refused"
+                                                                      : "pending";
+        cJSON_AddStringToObject(route, "id", name);
+        cJSON_AddStringToObject(route, "outcome", outcome_name);
+        cJSON_AddNumberToObject(route, "after_ms",
+                                number_of(address, "connect_ms", number_of(address, "fail_ms", 0)));
+        cJSON_AddItemToArray(by_family[strchr(name, ':') == NULL], route);
+    }
+    outcome = run_with(made, judge_report, get(one, "expect"));
+    cJSON_Delete(made);
+    return outcome;
+}
+
+const struct kind race_kinds[] = {
+    {"connect", "race", run_race},
+    {"bugs", "race", run_report},
+    {NULL, NULL, NULL},
+};
