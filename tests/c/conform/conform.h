@@ -24,7 +24,8 @@ struct kind {
 };
 
 /* Ends with an entry whose file is NULL. */
-extern const struct kind okhttp_kinds[], okhttp_selector_kinds[], dial_kinds[], race_kinds[], rule_kinds[],
+extern const struct kind okhttp_kinds[], okhttp_selector_kinds[], dial_kinds[], race_kinds[],
+    race_upstream_kinds[], rule_kinds[],
     pick_kinds[], net_kinds[], order_kinds[], mesh_kinds[], script_kinds[],
     word_kinds[], beyond_kinds[], file_kinds[], proxy_kinds[], pac_kinds[], retry_kinds[];
 

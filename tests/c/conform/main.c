@@ -3,7 +3,7 @@
 #include "conform.h"
 #include <dirent.h>
 
-static const struct kind *const subjects[] = {okhttp_kinds, okhttp_selector_kinds, dial_kinds, race_kinds,
+static const struct kind *const subjects[] = {okhttp_kinds, okhttp_selector_kinds, dial_kinds, race_kinds, race_upstream_kinds,
                                               rule_kinds,   pick_kinds,            net_kinds,  order_kinds,
                                               mesh_kinds,   script_kinds,          word_kinds, beyond_kinds,
                                               proxy_kinds,  pac_kinds,             retry_kinds, file_kinds,
