@@ -18,13 +18,16 @@ enum outcome skips(const char *format, ...);
 /* PASS when both are the same JSON. Takes `got`. */
 enum outcome same_json(cJSON *got, const cJSON *want, const char *what);
 
+/* What stands for `\u0000` in the texts of a case: a C string ends at a NUL. U+F8FF. */
+#define NUL_MARK "\xef\xa3\xbf"
+
 struct kind {
     const char *file, *kind;
     enum outcome (*run)(const cJSON *one);
 };
 
 /* Ends with an entry whose file is NULL. */
-extern const struct kind okhttp_kinds[], okhttp_selector_kinds[], dial_kinds[], race_kinds[],
+extern const struct kind okhttp_kinds[], okhttp_selector_kinds[], dial_kinds[], dial_report_kinds[], race_kinds[], tunnel_kinds[],
     race_upstream_kinds[], rule_kinds[],
     pick_kinds[], net_kinds[], order_kinds[], mesh_kinds[], script_kinds[],
     word_kinds[], beyond_kinds[], file_kinds[], proxy_kinds[], pac_kinds[], retry_kinds[];

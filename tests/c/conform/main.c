@@ -3,7 +3,7 @@
 #include "conform.h"
 #include <dirent.h>
 
-static const struct kind *const subjects[] = {okhttp_kinds, okhttp_selector_kinds, dial_kinds, race_kinds, race_upstream_kinds,
+static const struct kind *const subjects[] = {okhttp_kinds, okhttp_selector_kinds, dial_kinds, dial_report_kinds, tunnel_kinds, race_kinds, race_upstream_kinds,
                                               rule_kinds,   pick_kinds,            net_kinds,  order_kinds,
                                               mesh_kinds,   script_kinds,          word_kinds, beyond_kinds,
                                               proxy_kinds,  pac_kinds,             retry_kinds, file_kinds,
@@ -86,9 +86,18 @@ static const struct kind *find(const char *file, const char *kind)
 
 static int passed, failed;
 
-static void run_line(const char *file, const char *line, const char *only)
+/* Writes the mark of a NUL where the JSON text has one. */
+static void mark_nuls(char *line)
 {
-    cJSON *one = cJSON_Parse(line);
+    char *at;
+    for (at = line; *at != '\0'; at++)
+        if (*at == '\\' && *++at == 'u' && strncmp(at, "u0000", 5) == 0)
+            memcpy(at, "uf8ff", 5);
+}
+
+static void run_line(const char *file, char *line, const char *only)
+{
+    cJSON *one = (mark_nuls(line), cJSON_Parse(line));
     const char *id = text_of(one, "id", "?"), *kind = text_of(one, "kind", "?");
     const struct kind *runner = find(file, kind);
     char name[96];
