@@ -16,6 +16,17 @@ fn splits(bytes: &[u8]) -> Vec<Vec<&[u8]>> {
     all
 }
 
+/// The lengths of the first piece and of each further one for every way to cut answers of at most `longest` bytes.
+fn cuts(longest: usize) -> impl Iterator<Item = (usize, usize)> {
+    [(longest, longest), (1, 1)].into_iter().chain((1..longest).map(move |first| (first, longest)))
+}
+
+/// One answer cut so.
+fn pieces(bytes: &[u8], (first, rest): (usize, usize)) -> impl Iterator<Item = &[u8]> {
+    let (head, tail) = bytes.split_at(first.min(bytes.len()));
+    std::iter::once(head).chain(tail.chunks(rest))
+}
+
 fn hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("hex")).collect()
 }
@@ -443,6 +454,17 @@ impl Script<'_> {
 }
 
 pub(crate) fn connect_flow(case: &Value) -> Outcome {
+    let texts = case["connections"].as_array().expect("connections").iter().flat_map(|turns| turns.as_array());
+    let longest = texts.flatten().filter_map(Value::as_str).map(str::len).max().unwrap_or(0);
+    for cut in cuts(longest) {
+        if let Outcome::Fail(why) = one_flow(case, cut) {
+            return Outcome::Fail(format!("cut {cut:?}: {why}"));
+        }
+    }
+    Outcome::Pass
+}
+
+fn one_flow(case: &Value, cut: (usize, usize)) -> Outcome {
     let options = &case["options"];
     let auth: Vec<Value> = case["auth"].as_array().expect("auth").clone();
     let expect = &case["expect"];
@@ -474,12 +496,7 @@ pub(crate) fn connect_flow(case: &Value) -> Outcome {
                 Some("EOF") | None => fault = dialogue.eof().err(),
                 Some(text) => {
                     let bytes = latin1(text);
-                    for byte in bytes.chunks(1) {
-                        if let Err(found) = dialogue.feed(byte) {
-                            fault = Some(found);
-                            break;
-                        }
-                    }
+                    fault = pieces(&bytes, cut).find_map(|piece| dialogue.feed(piece).err());
                 }
             },
             Want::Credentials(challenges) => {
@@ -553,6 +570,17 @@ pub(crate) fn connect_tunnel(case: &Value) -> Outcome {
         replies.extend((0..times).map(|_| (text.clone(), closes)));
     }
     replies.reverse();
+    let longest = replies.iter().map(|(text, _)| text.len()).max().unwrap_or(0);
+    for cut in cuts(longest) {
+        if let Outcome::Fail(why) = one_tunnel(case, replies.clone(), cut) {
+            return Outcome::Fail(format!("cut {cut:?}: {why}"));
+        }
+    }
+    Outcome::Pass
+}
+
+/// A dialogue over these answers (each with whether the proxy closes behind it), the last one first.
+fn one_tunnel(case: &Value, mut replies: Vec<(String, bool)>, cut: (usize, usize)) -> Outcome {
     let settings = Settings::upstream();
     let mut dialogue =
         Handshake::new(Protocol::Connect, Host::Name("o.example"), 443, None, settings).expect("a request");
@@ -568,7 +596,11 @@ pub(crate) fn connect_tunnel(case: &Value) -> Outcome {
             }
             Want::Peek | Want::Read(_) => match replies.pop() {
                 Some((text, closes)) => {
-                    fault = dialogue.feed(text.as_bytes()).err();
+                    fault = pieces(text.as_bytes(), cut).find_map(|piece| match dialogue.feed(piece) {
+                        // What comes behind an open tunnel is refused when it is seen.
+                        Ok(0) if matches!(dialogue.want(), Want::Done) => dialogue.refuse_early_data(true).err(),
+                        other => other.err(),
+                    });
                     if closes && fault.is_none() {
                         fault = dialogue.eof().err();
                     }
