@@ -454,7 +454,8 @@ impl Script<'_> {
 }
 
 pub(crate) fn connect_flow(case: &Value) -> Outcome {
-    let texts = case["connections"].as_array().expect("connections").iter().flat_map(|turns| turns.as_array());
+    let texts =
+        case["connections"].as_array().expect("connections").iter().flat_map(|turns| turns.as_array());
     let longest = texts.flatten().filter_map(Value::as_str).map(str::len).max().unwrap_or(0);
     for cut in cuts(longest) {
         if let Outcome::Fail(why) = one_flow(case, cut) {
@@ -598,7 +599,9 @@ fn one_tunnel(case: &Value, mut replies: Vec<(String, bool)>, cut: (usize, usize
                 Some((text, closes)) => {
                     fault = pieces(text.as_bytes(), cut).find_map(|piece| match dialogue.feed(piece) {
                         // What comes behind an open tunnel is refused when it is seen.
-                        Ok(0) if matches!(dialogue.want(), Want::Done) => dialogue.refuse_early_data(true).err(),
+                        Ok(0) if matches!(dialogue.want(), Want::Done) => {
+                            dialogue.refuse_early_data(true).err()
+                        }
                         other => other.err(),
                     });
                     if closes && fault.is_none() {

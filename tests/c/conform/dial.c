@@ -318,8 +318,9 @@ static int header_of(const char *request, size_t len, char *out, size_t size)
     return 0;
 }
 
-static enum outcome run_connect_flow(const cJSON *one)
+static enum outcome flow_once(size_t first, size_t rest, void *data)
 {
+    const cJSON *one = data;
     const cJSON *connections = get(one, "connections"), *auth = get(one, "auth"), *options = get(one, "options");
     const cJSON *expect = get(one, "expect"), *script;
     const char *preemptive = text_of(NULL, "", NULL), *last = NULL, *result;
@@ -328,6 +329,7 @@ static enum outcome run_connect_flow(const cJSON *one)
     byway_error *err = NULL;
     int connection = 0, turn = 0, answers = 1, calls = 0, requests = 0, canceled = 0, over = 0;
     char fault[512] = "";
+    cJSON *challenges = cJSON_CreateArray();
     enum outcome outcome = PASS;
     preemptive = cJSON_IsString(cJSON_GetArrayItem(auth, 0)) ? cJSON_GetArrayItem(auth, 0)->valuestring : NULL;
     if (preemptive == NULL || strcmp(preemptive, "none_preemptive") != 0) {
@@ -365,17 +367,27 @@ static enum outcome run_connect_flow(const cJSON *one)
                 over = byway_handshake_eof(dialogue, &err) != BYWAY_OK;
             } else {
                 const char *at = item->valuestring;
-                size_t used;
-                for (turn++; *at != '\0' && !over; at++)
-                    over = byway_handshake_feed(dialogue, at, 1, &used, &err) != BYWAY_OK;
+                size_t done = 0, len = strlen(at), used;
+                for (turn++; done < len && !over; done += used) {
+                    used = piece(done, len, first, rest);
+                    over = byway_handshake_feed(dialogue, at + done, used, &used, &err) != BYWAY_OK;
+                    if (used == 0)
+                        break;
+                }
             }
             break;
         }
         case BYWAY_HANDSHAKE_CREDENTIALS: {
             const cJSON *item = cJSON_GetArrayItem(auth, answers);
-            byway_str first;
-            if (byway_handshake_challenge_at(dialogue, 0, &first) == BYWAY_OK)
+            byway_str challenge;
+            if (byway_handshake_challenge_at(dialogue, 0, &challenge) == BYWAY_OK) {
+                size_t at = 0;
                 calls++;
+                cJSON_Delete(challenges);
+                challenges = cJSON_CreateArray();
+                while (byway_handshake_challenge_at(dialogue, at++, &challenge) == BYWAY_OK)
+                    cJSON_AddItemToArray(challenges, cJSON_CreateString(challenge.data));
+            }
             if (!cJSON_IsString(item) || strcmp(item->valuestring, "repeat") != 0) {
                 last = cJSON_IsString(item) ? item->valuestring : NULL;
                 answers++;
@@ -407,8 +419,25 @@ static enum outcome run_connect_flow(const cJSON *one)
         outcome = fails("%d requests", requests);
     if (outcome == PASS && (int)number_of(expect, "auth_calls", calls) != calls)
         outcome = fails("asked %d times", calls);
+    /* Nobody is blamed for a tunnel that opens. */
+    if (outcome == PASS && get(expect, "db_failed") != NULL
+        && (fault[0] != '\0') != (cJSON_GetArraySize(get(expect, "db_failed")) > 0))
+        outcome = fails("%s blames otherwise", fault);
+    if (outcome == PASS && get(expect, "challenges") != NULL)
+        outcome = same_json(cJSON_Duplicate(challenges, 1), get(expect, "challenges"), "challenges");
+    cJSON_Delete(challenges);
     byway_handshake_free(dialogue);
     return outcome;
+}
+
+static enum outcome run_connect_flow(const cJSON *one)
+{
+    const cJSON *connection, *turn;
+    size_t longest = 0;
+    cJSON_ArrayForEach(connection, get(one, "connections")) cJSON_ArrayForEach(turn, connection)
+        if (strlen(turn->valuestring) > longest)
+            longest = strlen(turn->valuestring);
+    return each_cut(longest, flow_once, (void *)one);
 }
 
 const struct kind dial_kinds[] = {
