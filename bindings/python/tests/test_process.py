@@ -3,10 +3,15 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
+
+import byway
+from byway import _library
 
 SOURCES = str(Path(__file__).resolve().parent.parent / "src")
 
@@ -158,6 +163,24 @@ class Process(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=120)
         self.assertEqual(out, "interrupted\n")
+
+    def test_the_library_is_looked_for_in_the_order_that_is_documented(self):
+        with tempfile.TemporaryDirectory() as folder:
+            beside = Path(folder).resolve() / "libbyway.so"
+            beside.touch()
+            where = (mock.patch.object(_library, "__file__", str(beside.with_name("_library.py"))),
+                     mock.patch("ctypes.util.find_library", {"byway": "libbyway.so.0"}.get))
+            with where[0], where[1]:
+                with mock.patch.dict(os.environ, BYWAY_LIBRARY="/opt/libbyway.so"):
+                    self.assertEqual(byway.find_library(), "/opt/libbyway.so")
+                with mock.patch.dict(os.environ, BYWAY_LIBRARY=""):
+                    self.assertEqual(byway.find_library(), str(beside))
+                    beside.unlink()
+                    self.assertEqual(byway.find_library(), "libbyway.so.0")
+            with where[0], mock.patch("ctypes.util.find_library", {}.get), mock.patch.dict(os.environ, BYWAY_LIBRARY=""):
+                with self.assertRaises(ImportError) as caught:
+                    byway.find_library()
+            self.assertIn(str(beside), str(caught.exception))
 
     def test_a_missing_library_is_named(self):
         env = {**os.environ, "PYTHONPATH": SOURCES, "BYWAY_LIBRARY": "/nowhere/libbyway.so"}
