@@ -9,8 +9,8 @@
 //! | socket | `socksProxyHost` | `socksNonProxyHosts` |
 //! | ws, wss | as http, https (the JDK from 2026 on; earlier ones answer DIRECT) | as http |
 //!
-//! Kept with its quirks: a missing port is borrowed from the next prefix, text or 0 as a port means the default,
-//! `https.nonProxyHosts` does not exist, `127.*` also covers `127.evil.com`, patterns are not trimmed. Different
+//! Kept with its quirks: a port that is missing, text or 0 is borrowed from the other prefixes (not from SOCKS), a number
+//! may be octal (`010`), `socksProxyVersion` 4 counts, `https.nonProxyHosts` does not exist, `127.*` also covers `127.evil.com`, patterns are not trimmed. Different
 //! on purpose: a port outside 1..65535 is a clear error of the request instead of an exception.
 
 use super::fixed::direct_list;
@@ -123,7 +123,8 @@ impl ProxySelector for JdkProperties {
     }
 }
 
-/// The first prefix with a host; its port, or that of the first later prefix that has one.
+/// The first prefix with a host; the port under it, else under the other prefixes, of which the last, that of SOCKS,
+/// neither borrows nor lends.
 fn find(
     properties: &Properties,
     prefixes: &[&str],
@@ -134,20 +135,21 @@ fn find(
         let host = properties.get(&name).filter(|host| !host.is_empty())?;
         Some((index, name, host))
     })?;
-    let socks = prefixes.get(index).is_some_and(|prefix| *prefix == "socksProxy");
-    let later = prefixes.get(index..).unwrap_or_default();
-    // A SOCKS port is not lent to an HTTP proxy: the JDK stops borrowing at it only because it comes last.
-    let port_name = later.iter().map(|prefix| format!("{prefix}Port"));
-    let written = port_name.filter_map(|name| Some((properties.get(&name)?, name))).next();
-    let fallback = if socks { 1080 } else { default_port };
-    let port = match written.as_ref().map(|(text, _)| text.trim().parse::<i32>()) {
-        None | Some(Err(_) | Ok(0)) => Ok(fallback),
-        Some(Ok(port)) => u16::try_from(port).map_err(|_| {
-            let name = written.as_ref().map_or("", |(_, name)| name.as_str());
+    let (own, socks) = (prefixes.get(index)?, index + 1 == prefixes.len());
+    let others = prefixes.iter().take(prefixes.len() - 1).filter(|other| *other != own && !socks);
+    // 0 and what is no number are no port: the next one is looked at.
+    let written = core::iter::once(own).chain(others).find_map(|prefix| {
+        let name = format!("{prefix}Port");
+        let port = integer(properties.get(&name)?).filter(|port| *port != 0)?;
+        Some((port, name))
+    });
+    let port = match written {
+        None => Ok(if socks { 1080 } else { default_port }),
+        Some((port, name)) => u16::try_from(port).map_err(|_| {
             Error::new(Status::E_INVALID_PORT, format!("port {port}; expected 1 to 65535")).subject(name)
         }),
     };
-    let version_4 = properties.get("socksProxyVersion").is_some_and(|version| version.trim() == "4");
+    let version_4 = properties.get("socksProxyVersion").and_then(integer) == Some(4);
     let kind = match (socks, version_4) {
         (false, _) => ProxyKind::Http,
         (true, true) => ProxyKind::Socks4,
@@ -161,6 +163,25 @@ fn find(
         Ok(Arc::from([Listed::Proxy(Arc::new(proxy))]))
     });
     Some((name.into(), listed))
+}
+
+/// As `Integer.decode` reads a number: a sign, then `0x`, `0X` or `#` for hexadecimal, `0` for octal; nothing around it.
+fn integer(text: &str) -> Option<i32> {
+    let (negative, rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let hexadecimal = ["0x", "0X", "#"].iter().find_map(|prefix| rest.strip_prefix(prefix));
+    let (digits, radix) = match (hexadecimal, rest.strip_prefix('0')) {
+        (Some(digits), _) => (digits, 16),
+        (None, Some(digits)) if !digits.is_empty() => (digits, 8),
+        _ => (rest, 10),
+    };
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    let value = i64::from_str_radix(digits, radix).ok()?;
+    i32::try_from(if negative { -value } else { value }).ok()
 }
 
 /// Unset: the defaults; empty: nothing at all; else the defaults and what is written.
