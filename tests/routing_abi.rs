@@ -243,7 +243,7 @@ impl Drop for World {
             byway_address_release(self.address);
             byway_dns_release(self.dns);
             byway_proxy_selector_release(self.proxies);
-            let status = byway_engine_shutdown(self.engine, 1000, null_mut());
+            let status = byway_engine_shutdown(self.engine, 60_000, null_mut());
             assert_eq!(status, BYWAY_OK);
             byway_engine_release(self.engine);
         }

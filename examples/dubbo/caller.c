@@ -147,7 +147,7 @@ int main(int argc, char **argv)
     need(byway_source_new_zookeeper(engine, TEXT(argv[1]), NULL, &source, &err), &err);
     need(byway_chain_new(engine, TEXT(consumer), NULL, &chain, &err), &err);
     /* Rules, providers, overrides: from here on the chain follows all of it. */
-    need(byway_chain_bind_source(chain, source, NULL, NULL, 10000, &err), &err);
+    need(byway_chain_bind_source(chain, source, NULL, NULL, 60000, &err), &err);
     printf("ready\n");
     /* Until nobody reads any more. */
     while (!ferror(stdout)) {

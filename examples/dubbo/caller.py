@@ -17,7 +17,7 @@ CONSUMER = f"consumer://127.0.0.1/{SERVICE}?interface={SERVICE}&application=hell
 def http_call(url, method):
     """The answer of the provider with this URL; None when it does not answer."""
     at = urlsplit(url)
-    connection = http.client.HTTPConnection(at.hostname, at.port, timeout=2)
+    connection = http.client.HTTPConnection(at.hostname, at.port, timeout=30)
     try:
         connection.request("POST", f"/{SERVICE}/{method}", '["world"]', {"Content-Type": "application/json"})
         response = connection.getresponse()
@@ -57,7 +57,7 @@ def main():
     source = byway.Source.zookeeper(engine, sys.argv[1])
     chain = byway.Chain(engine, CONSUMER)
     # Rules, providers, overrides: from here on the chain follows all of it.
-    chain.bind(source, 10)
+    chain.bind(source, 60)
     print("ready", flush=True)
     while True:
         for method in ("hello", "hello2"):

@@ -307,7 +307,7 @@ static void host_sources(void)
     byway_chain_release(chain);
     byway_invokers_release(list);
     byway_invocation_free(call);
-    NEED(byway_engine_shutdown(engine, 1000, NULL));
+    NEED(byway_engine_shutdown(engine, 60000, NULL));
     byway_engine_release(engine);
     engine = before;
 }
@@ -750,7 +750,7 @@ static void after_shutdown(void)
     NEED(byway_session_new(chain, &session, NULL));
     NEED(byway_session_route(session, call, &view, NULL));
     NEED(byway_chain_route(chain, call, &choice, NULL));
-    NEED(byway_engine_shutdown(engine, 1000, NULL));
+    NEED(byway_engine_shutdown(engine, 60000, NULL));
     STATUS(byway_session_route(session, call, &view, NULL), BYWAY_E_SHUTDOWN, "a session after shutdown");
     STATUS(byway_chain_set_invokers(chain, list, NULL, NULL), BYWAY_E_SHUTDOWN, "a chain after shutdown");
     STATUS(byway_engine_set_rule(engine, TEXT("a.tag-router"), TEXT(""), NULL), BYWAY_E_SHUTDOWN, "a rule after shutdown");

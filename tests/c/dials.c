@@ -33,6 +33,7 @@ static int listen_at(const char *ip, int backlog, int *port)
 static int silent_at(const char *ip, int *port, int *filler)
 {
     struct sockaddr_in at;
+    struct pollfd waiting = {-1, POLLIN, 0};
     int fd = listen_at(ip, 0, port);
     memset(&at, 0, sizeof at);
     at.sin_family = AF_INET;
@@ -40,6 +41,10 @@ static int silent_at(const char *ip, int *port, int *filler)
     (void)inet_pton(AF_INET, ip, &at.sin_addr);
     *filler = socket(AF_INET, SOCK_STREAM, 0);
     if (connect(*filler, (struct sockaddr *)&at, sizeof at) != 0)
+        abort();
+    /* Connected at its own end; the queue has it once it could be accepted. */
+    waiting.fd = fd;
+    if (poll(&waiting, 1, -1) != 1)
         abort();
     return fd;
 }

@@ -246,7 +246,7 @@ static void engines(void)
         (void)once(chooser, B, BYWAY_FAILURE_REFUSED, BYWAY_PHASE_TCP);
         OK(!strcmp(bad(), "[]"), "%s: nothing is marked", cases[i].what);
         byway_proxy_selector_release(chooser);
-        NEED(byway_engine_shutdown(engine, 1000, NULL));
+        NEED(byway_engine_shutdown(engine, 60000, NULL));
         byway_engine_release(engine);
     }
     engine = usual;
@@ -272,7 +272,7 @@ int main(void)
     no_marks();
     engines();
     byway_listener_release(listener);
-    NEED(byway_engine_shutdown(engine, 1000, NULL));
+    NEED(byway_engine_shutdown(engine, 60000, NULL));
     byway_engine_release(engine);
     return tap_done();
 }

@@ -379,7 +379,7 @@ int main(void)
     of_a_host();
     if (byway_has_feature("script", BYWAY_NUL))
         by_scheme_and_rule();
-    NEED(byway_engine_shutdown(engine, 1000, NULL));
+    NEED(byway_engine_shutdown(engine, 60000, NULL));
     byway_engine_release(engine);
     return tap_done();
 }

@@ -115,7 +115,7 @@ static void clocks(void)
     made = pac(&options, NULL);
     GIVES(made, "http://a/", "http://h23fri:80");
     byway_proxy_selector_release(made);
-    NEED(byway_engine_shutdown(engine, 1000, NULL));
+    NEED(byway_engine_shutdown(engine, 60000, NULL));
     byway_engine_release(engine);
     engine = usual;
 }
@@ -387,7 +387,7 @@ static void fetching(void)
     fetch_says = BYWAY_OK;
     fetched = NULL;
 
-    NEED(byway_engine_shutdown(engine, 1000, NULL));
+    NEED(byway_engine_shutdown(engine, 60000, NULL));
     byway_engine_release(engine);
     engine = usual;
 }
@@ -469,10 +469,12 @@ static void slow_scripts(void)
     {
         byway_engine *usual = engine;
         NEED(byway_engine_new(NULL, &engine, NULL));
+        /* Whoever waits for the one does not come to the end of the other. */
+        options.time_limit_ms = 600000;
         endless = pac(&options, NULL);
         selector = selector_of(endless, NULL, "endless");
         STATUS(byway_selector_poll_next(selector, &selection, NULL), BYWAY_PENDING, "a script that runs for long");
-        STATUS(byway_engine_shutdown(engine, 1000, NULL), BYWAY_OK, "a shutdown while it runs");
+        STATUS(byway_engine_shutdown(engine, 60000, NULL), BYWAY_OK, "a shutdown while it runs");
         byway_selector_free(selector);
         byway_proxy_selector_release(endless);
         byway_engine_release(engine);
@@ -493,7 +495,7 @@ int main(void)
     fetching();
     files();
     slow_scripts();
-    NEED(byway_engine_shutdown(engine, 1000, NULL));
+    NEED(byway_engine_shutdown(engine, 60000, NULL));
     byway_engine_release(engine);
     return tap_done();
 }

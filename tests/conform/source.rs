@@ -225,9 +225,13 @@ fn one_variant(variant: &str, folder: &Path) -> Result<(bool, Vec<String>), Stri
     } else {
         fs::write(&file, OLD).map_err(io)?;
     }
-    let source = FileSource::new(FileOptions::new(folder)).map_err(|error| error.to_string())?;
+    // A writer at work is waited for however long this machine takes to go on with it.
+    let options = FileOptions { settle: PATIENCE, ..FileOptions::new(folder) };
+    let source = FileSource::new(options).map_err(|error| error.to_string())?;
     let follower = Follower::new(source, &[&rule, &marker]);
     follower.until(&rule, OLD).ok_or("the old text is not seen")?;
+    // That there is none is a publication too, in the same look or a later one.
+    follower.source.get(&marker, PATIENCE).map_err(|error| error.to_string())?;
     let half = |text: &str, rest: &str| -> std::io::Result<()> {
         let mut open = fs::OpenOptions::new().write(true).truncate(true).open(&file)?;
         open.write_all(text.as_bytes())?;

@@ -8,6 +8,7 @@ use byway::dial::{
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -177,7 +178,11 @@ pub(crate) fn black_hole() -> BlackHole {
     listener.bind(&loopback().into()).unwrap();
     listener.listen(0).unwrap();
     let at = listener.local_addr().unwrap().as_socket().unwrap();
-    BlackHole { _listener: listener, _filler: TcpStream::connect(at).unwrap(), at }
+    let filler = TcpStream::connect(at).unwrap();
+    // Connected at its own end; the queue has it once it could be accepted.
+    let mut set = [libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
+    assert_eq!(byway::sys::socket::poll(&mut set, -1).unwrap(), 1);
+    BlackHole { _listener: listener, _filler: filler, at }
 }
 
 /// One step of a scripted server on one connection.

@@ -9,6 +9,8 @@ from byway import DialEventKind, DialFlag, Want
 from servers import origin, refused_port, socks5, tunnel
 
 HTTP = byway.ProxyKind.HTTP
+# Seconds, for what takes none on a machine that is not busy.
+PATIENCE = 120
 
 
 class Dials(unittest.TestCase):
@@ -37,7 +39,7 @@ class Dials(unittest.TestCase):
 
         dead = refused_port()
         with self.assertRaises(ConnectionError):
-            byway.connect(self.local(dead), 10, hooks=Mine())
+            byway.connect(self.local(dead), PATIENCE, hooks=Mine())
         self.assertEqual(seen, [("open", True, dead), ("configure", True, dead), ("close", True, True)])
 
     def test_what_a_hook_raises_skips_the_route_and_is_the_cause(self):
@@ -46,14 +48,14 @@ class Dials(unittest.TestCase):
                 raise LookupError(route.port)
 
         with origin() as web, self.assertRaises(byway.BywayError) as caught:
-            byway.connect(self.local(web.port), 10, hooks=Broken())
+            byway.connect(self.local(web.port), PATIENCE, hooks=Broken())
         self.assertIsInstance(caught.exception.__cause__, LookupError)
 
     def test_events_failures_and_the_waterfall(self):
         with origin("127.0.0.2") as web:
             address = self.local(web.port, "127.0.0.1", "127.0.0.2")
             with byway.Dial(address, flags=DialFlag.EVENTS) as dial:
-                connected = dial.run(10)
+                connected = dial.run(PATIENCE)
                 connected.socket.close()
                 events = list(iter(dial.next_event, None))
                 failures = dial.failures()
@@ -72,7 +74,7 @@ class Dials(unittest.TestCase):
                 for entry in entries:
                     poll.register(entry.fd, entry.events)
                 left = dial.deadline()
-                said = dict(poll.poll(10_000 if left is None else left * 1000))
+                said = dict(poll.poll(PATIENCE * 1000 if left is None else left * 1000))
                 connected = dial.step([entry._replace(revents=said.get(entry.fd, 0)) for entry in entries])
             self.assertEqual(connected.socket.getpeername()[1], web.port)
             connected.socket.close()
@@ -82,13 +84,13 @@ class Dials(unittest.TestCase):
         with origin() as web:
             bad, good = (byway.Route(self.local(port), None, "127.0.0.1") for port in (dead, web.port))
             with byway.Dial.over(self.engine, [bad, good]) as dial:
-                connected = dial.run(10)
+                connected = dial.run(PATIENCE)
             self.assertEqual(connected.route, good)
             connected.socket.close()
             selection = byway.Selector(self.local(web.port, "127.0.0.3", "127.0.0.1")).next()
             selection.take()
             with byway.Dial.over(self.engine, selection) as dial:
-                connected = dial.run(10)
+                connected = dial.run(PATIENCE)
             self.assertEqual((connected.route, connected.attempt), (selection[1], 1))
             connected.socket.close()
 
@@ -97,11 +99,11 @@ class Dials(unittest.TestCase):
             second = socket.create_server(("127.0.0.2", web.port))
             address = self.local(web.port, "127.0.0.1", "127.0.0.2")
             with second, byway.Dial(address, race_until=byway.RaceUntil.HOST) as dial:
-                first = dial.run(10)
+                first = dial.run(PATIENCE)
                 self.assertTrue(first.provisional)
                 first.socket.close()
                 dial.resume(first.attempt, byway.Resume.TLS)
-                other = dial.run(10)
+                other = dial.run(PATIENCE)
                 dial.confirm(other.attempt)
                 other.socket.close()
         self.assertNotEqual(first.route, other.route)
@@ -123,19 +125,19 @@ class Dials(unittest.TestCase):
                     while later and not asked:
                         self.assertIsNone(dial.step())
                         if not asked:
-                            select.select([dial], [], [], 10)
+                            select.select([dial], [], [], PATIENCE)
                     if later:
                         answer = threading.Thread(target=dial.authenticate, args=(asked[0][0], "Basic dTpw"))
                         answer.start()
                         answer.join()
-                    dial.run(10).socket.close()
+                    dial.run(PATIENCE).socket.close()
             self.assertEqual(asked, [(1, ['Basic realm="r"'])])
 
     def test_headers_for_the_proxy_alone(self):
         with origin() as web, tunnel({"a.example": "127.0.0.1"}) as proxy:
             address = byway.Address(self.engine, "a.example", web.port, tls=True,
                                     proxy=byway.Proxy(HTTP, "127.0.0.1", proxy.port))
-            opened, _ = byway.connect(address, 10, headers={"Proxy-Trace": "t-1"}, user_agent="mine/1")
+            opened, _ = byway.connect(address, PATIENCE, headers={"Proxy-Trace": "t-1"}, user_agent="mine/1")
             opened.close()
             self.assertIn("Proxy-Trace: t-1", proxy.server.heads[0])
             self.assertIn("User-Agent: mine/1", proxy.server.heads[0])
@@ -148,7 +150,7 @@ class Dials(unittest.TestCase):
             address = byway.Address(self.engine, "127.0.0.1", web.port, tls=True,
                                     proxy=byway.Proxy(byway.ProxyKind.HTTPS, "127.0.0.1", proxy.port))
             with self.assertRaises(byway.ConnectError) as caught:
-                byway.connect(address, 10)
+                byway.connect(address, PATIENCE)
         self.assertEqual(caught.exception.name, "BYWAY_E_NEEDS_PROXY_TLS")
         self.assertEqual(caught.exception.subject, f"https://127.0.0.1:{proxy.port}")
 

@@ -13,6 +13,8 @@ try:
 except ImportError as missing:
     raise unittest.SkipTest(f"httpx: {missing}")
 
+# Seconds, for what takes none on a machine that is not busy.
+PATIENCE = 120
 INNER = {"inner.example": "127.0.0.1"}
 
 
@@ -34,10 +36,10 @@ class Adapters(unittest.TestCase):
         options = {"verify": self.client, **options}
 
         async def fetch():
-            async with httpx.AsyncClient(transport=AsyncBywayTransport(self.engine, **options), timeout=10) as client:
+            async with httpx.AsyncClient(transport=AsyncBywayTransport(self.engine, **options), timeout=PATIENCE) as client:
                 return [(await client.get(url)).text for url in urls]
 
-        with httpx.Client(transport=BywayTransport(self.engine, **options), timeout=10) as client:
+        with httpx.Client(transport=BywayTransport(self.engine, **options), timeout=PATIENCE) as client:
             texts = [client.get(url).text for url in urls]
         return [texts, asyncio.run(fetch())]
 
@@ -69,7 +71,7 @@ class Adapters(unittest.TestCase):
                              [[f"hello from {place} /a", f"hello from {place} /b"]] * 2)
             self.assertEqual(proxy.server.seen, [("CONNECT", place)] * 2)
             for transport in (BywayTransport(self.engine, proxy_selector=chooser),):
-                with httpx.Client(transport=transport) as client, self.assertRaises(httpx.ConnectError) as caught:
+                with httpx.Client(transport=transport, timeout=PATIENCE) as client, self.assertRaises(httpx.ConnectError) as caught:
                     client.get(f"https://{place}/")
             self.assertIn("TLS to the proxy", str(caught.exception))
 
@@ -84,12 +86,12 @@ class Adapters(unittest.TestCase):
         dns = byway.Dns(self.engine, lambda host: ["127.0.0.1"])
 
         async def fetch():
-            async with httpx.AsyncClient(transport=AsyncBywayTransport(self.engine, dns=dns)) as client:
+            async with httpx.AsyncClient(transport=AsyncBywayTransport(self.engine, dns=dns), timeout=PATIENCE) as client:
                 await client.get(f"http://inner.example:{port}/")
 
         with self.assertRaises(httpx.ConnectError):
             asyncio.run(fetch())
-        with httpx.Client(transport=BywayTransport(self.engine, dns=dns)) as client:
+        with httpx.Client(transport=BywayTransport(self.engine, dns=dns), timeout=PATIENCE) as client:
             with self.assertRaises(httpx.ConnectError):
                 client.get(f"http://inner.example:{port}/")
             with self.assertRaises(httpx.UnsupportedProtocol):
@@ -98,7 +100,7 @@ class Adapters(unittest.TestCase):
     def test_a_resolver_that_does_not_answer_is_a_connect_timeout(self):
         kept = []
         dns = byway.Dns(self.engine, lambda request: kept.append(request.later()), takes_request=True)
-        timeout = httpx.Timeout(10, connect=0.01)
+        timeout = httpx.Timeout(PATIENCE, connect=0.01)
         with httpx.Client(transport=BywayTransport(self.engine, dns=dns), timeout=timeout) as client:
             with self.assertRaises(httpx.ConnectTimeout):
                 client.get("http://inner.example/")

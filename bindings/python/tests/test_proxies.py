@@ -86,13 +86,13 @@ class Scripts(unittest.TestCase):
         self.addCleanup(self.engine.close)
 
     def port(self, selector):
-        return self.engine.proxies_for_url(selector, "http://h.example/", timeout=30)[0].port
+        return self.engine.proxies_for_url(selector, "http://h.example/", timeout=120)[0].port
 
     def test_a_script_knows_names_and_addresses_of_the_hosts_own(self):
         dns = byway.Dns(self.engine, lambda host: ["192.0.2.7"] if host == "inner.example" else [])
         source = "function FindProxyForURL(u, h) { return 'PROXY ' + dnsResolve('inner.example') + ':1; PROXY ' + myIpAddress() + ':2'; }"
         selector = ProxySelector.pac(self.engine, PacOptions(source=source, dns=dns, my_addresses=["192.0.2.9"], time_limit=30))
-        got = [(one.host, one.port) for one in self.engine.proxies_for_url(selector, "http://h.example/", timeout=60)]
+        got = [(one.host, one.port) for one in self.engine.proxies_for_url(selector, "http://h.example/", timeout=120)]
         self.assertEqual(got, [("192.0.2.7", 1), ("192.0.2.9", 2)])
 
     def test_the_host_fetches_a_script_now_or_later(self):

@@ -441,20 +441,22 @@ class Sockets(unittest.TestCase):
         self.assertTrue(asyncio.run(cancel()))
 
     def test_asyncio_loops_in_threads_share_an_engine(self):
-        asked = []
+        asked, lock = [], threading.Lock()
 
         def lookup(request):
-            asked.append(request.later())
-            if len(asked) == 4:
-                for waiting in asked:
-                    waiting.add("192.0.2.1").finish()
+            with lock:
+                asked.append(request.later())
+                # One of the two threads, not each of them.
+                ready = asked if len(asked) == 4 else ()
+            for waiting in ready:
+                waiting.add("192.0.2.1").finish()
 
         dns = byway.Dns(self.engine, lookup, takes_request=True)
         hops = []
 
         async def resolve(name):
             selector = byway.Selector(byway.Address(self.engine, name, 80, dns=dns))
-            selection = await asyncio.wait_for(aio.next_selection(selector), 30)
+            selection = await asyncio.wait_for(aio.next_selection(selector), 120)
             hops.append(selection[0].hop[1])
 
         async def both(thread):

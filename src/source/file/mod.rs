@@ -60,6 +60,9 @@ impl FileOptions {
 const GATHER: Duration = Duration::from_millis(5);
 /// And not longer than this, however many come.
 const GATHER_AT_MOST: Duration = Duration::from_millis(50);
+/// So often the files are read anew when some change between the first and the last of them. Where they never rest, what
+/// rests by itself is published alone.
+const MOST_TRIES: usize = 8;
 
 /// See the module. Any thread.
 pub struct FileSource {
@@ -239,41 +242,55 @@ impl Inner {
             );
             return Some(self.options.grace.max(Duration::from_millis(50)));
         }
-        shelf.begin();
-        let mut publications = Vec::new();
-        let mut read = Vec::new();
-        for topic in &topics {
-            let found = self.layout.find(topic, shelf);
-            if let Some(wait) = watches.unsettled(&found, self.options.settle) {
-                // A writer is at work. What is known stays; a topic nobody knows yet waits for it.
-                soon(wait);
-                continue;
-            }
-            let old = seen.get(topic);
-            if old.is_some_and(|old| old.reading.is_of(&found) && old.missing.is_none()) {
-                continue;
-            }
-            let reading = Reading::take(topic, &found);
-            if !reading.is_steady() {
-                soon(GATHER);
-                continue;
-            }
-            if matches!(reading.state(), Ok(Value::Absent))
-                && let Some(old) = seen.get_mut(topic)
-                && !matches!(old.reading.state(), Ok(Value::Absent))
-            {
-                let since = *old.missing.get_or_insert_with(Instant::now);
-                let left = self.options.grace.saturating_sub(since.elapsed());
-                if !left.is_zero() {
-                    soon(left);
+        let mut read: Vec<(Topic, Reading)>;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            read = Vec::new();
+            let mut unchanged = Vec::new();
+            shelf.begin();
+            for topic in &topics {
+                let found = self.layout.find(topic, shelf);
+                if let Some(wait) = watches.unsettled(&found, self.options.settle) {
+                    // A writer is at work. What is known stays; a topic nobody knows yet waits for it.
+                    soon(wait);
                     continue;
                 }
+                let old = seen.get(topic);
+                if old.is_some_and(|old| old.reading.is_of(&found) && old.missing.is_none()) {
+                    unchanged.push(topic);
+                    continue;
+                }
+                let reading = Reading::take(topic, &found);
+                if !reading.is_steady() {
+                    soon(GATHER);
+                    continue;
+                }
+                if matches!(reading.state(), Ok(Value::Absent))
+                    && let Some(old) = seen.get_mut(topic)
+                    && !matches!(old.reading.state(), Ok(Value::Absent))
+                {
+                    let since = *old.missing.get_or_insert_with(Instant::now);
+                    let left = self.options.grace.saturating_sub(since.elapsed());
+                    if !left.is_zero() {
+                        soon(left);
+                        continue;
+                    }
+                }
+                read.push((topic.clone(), reading));
             }
-            read.push((topic.clone(), reading));
+            shelf.end();
+            // What changed under the reader is in the notifications now; it is read again.
+            watches.drain();
+            // A link that is swapped changes many files at once, and may do so between two of them.
+            let stays = |reading: &Reading| reading.is_still_there();
+            let whole = read.iter().all(|(_, reading)| stays(reading))
+                && unchanged.iter().all(|topic| seen.get(*topic).is_some_and(|old| stays(&old.reading)));
+            if read.is_empty() || whole || tries == MOST_TRIES {
+                break;
+            }
         }
-        shelf.end();
-        // What changed under the reader is in the notifications now; it is read again.
-        watches.drain();
+        let mut publications = Vec::new();
         for (topic, reading) in read {
             if watches.unsettled(reading.files(), self.options.settle).is_some() || !reading.is_still_there()
             {

@@ -89,6 +89,12 @@ fn open(path: &Path) -> Arc<FileSource> {
     FileSource::new(FileOptions::new(path)).unwrap()
 }
 
+/// One that waits for writers and for what has vanished as long as a slow machine may take to come back to them.
+fn patient(path: &Path) -> Arc<FileSource> {
+    let options = FileOptions { settle: PATIENCE, grace: PATIENCE, ..FileOptions::new(path) };
+    FileSource::new(options).unwrap()
+}
+
 /// A second rule: when a change of it is seen, every change before it has been looked at.
 fn marker(scratch: &Scratch, follower: &Follower, text: &str) {
     let path = scratch.join("marker.tmp");
@@ -103,7 +109,7 @@ fn every_way_to_write_a_file_is_seen_whole_and_a_touch_is_not_a_change() {
     let path = scratch.join("a.tag-router");
     let (rule, other) = (Topic::rule("a.tag-router"), Topic::rule("marker.tag-router"));
     fs::write(&path, "one").unwrap();
-    let source = open(&scratch.0);
+    let source = patient(&scratch.0);
     let follower = Follower::new(&source, &[&rule, &other]);
     follower.wait_text(&rule, "one");
     follower.wait_absent(&other);
@@ -135,13 +141,50 @@ fn every_way_to_write_a_file_is_seen_whole_and_a_touch_is_not_a_change() {
     assert!(!absent(&follower));
     fs::write(&path, "four").unwrap();
     follower.wait_text(&rule, "four");
+    assert!(source.stop(PATIENCE));
+}
 
-    // Deleted for good, and back.
+#[test]
+fn a_file_that_is_gone_for_longer_than_the_grace_is_deleted_and_may_come_back() {
+    let scratch = Scratch::new();
+    let path = scratch.join("a.tag-router");
+    let rule = Topic::rule("a.tag-router");
+    fs::write(&path, "one").unwrap();
+    let source = open(&scratch.0);
+    let follower = Follower::new(&source, &[&rule]);
+    follower.wait_text(&rule, "one");
     fs::remove_file(&path).unwrap();
     follower.wait_absent(&rule);
-    fs::write(&path, "five").unwrap();
-    follower.wait_text(&rule, "five");
-    assert!(source.stop(PATIENCE));
+    fs::write(&path, "two").unwrap();
+    follower.wait_text(&rule, "two");
+}
+
+/// The look that the new link's name causes is under way when the link takes its place.
+#[test]
+fn a_swap_in_the_middle_of_a_look_is_one_change() {
+    let scratch = Scratch::new();
+    let names: Vec<String> = (0..300).map(|number| format!("k{number}.tag-router")).collect();
+    for version in ["even", "odd"] {
+        fs::create_dir(scratch.join(version)).unwrap();
+        names.iter().for_each(|name| fs::write(scratch.join(version).join(name), version).unwrap());
+    }
+    let root = scratch.join("current");
+    symlink("even", &root).unwrap();
+    let topics: Vec<Topic> = names.iter().map(|name| Topic::rule(name.as_str())).collect();
+    let source = open(&root);
+    let follower = Follower::new(&source, &topics.iter().collect::<Vec<_>>());
+    topics.iter().for_each(|topic| follower.wait_text(topic, "even"));
+    let before = source.status().generation;
+    const SWAPS: u32 = 20;
+    for swap in 1..=SWAPS {
+        let version = if swap % 2 == 0 { "even" } else { "odd" };
+        symlink(version, scratch.join("next")).unwrap();
+        // Any moment will do; those around the beginning of the look are the ones to meet.
+        std::thread::sleep(GATHER + Duration::from_micros(200) * swap);
+        fs::rename(scratch.join("next"), &root).unwrap();
+        topics.iter().for_each(|topic| follower.wait_text(topic, version));
+    }
+    assert_eq!(source.status().generation, before + u64::from(SWAPS));
 }
 
 #[test]

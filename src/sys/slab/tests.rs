@@ -58,8 +58,10 @@ fn a_second_call_is_busy_and_a_free_during_a_call_waits_for_its_end() {
 
 #[test]
 fn a_panic_during_a_call_poisons_and_only_free_works_after() {
-    let pointer = Pear::slab().insert(Pear(Arc::new(()))).as_ptr().addr();
-    let at = move || pointer as *mut Cell<Pear>;
+    // Of its own type: what another test looks at after its end must not come back as this one's.
+    test_type!(Peach, 46, Arc<()>);
+    let pointer = Peach::slab().insert(Peach(Arc::new(()))).as_ptr().addr();
+    let at = move || pointer as *mut Cell<Peach>;
     // SAFETY: as above.
     let caught = std::panic::catch_unwind(move || unsafe {
         let _call = Cell::lock(at()).unwrap();

@@ -24,7 +24,7 @@ void set_clock(double now_s)
 void end_engine(void)
 {
     if (current) {
-        (void)byway_engine_shutdown(current, 1000, NULL);
+        (void)byway_engine_shutdown(current, 60000, NULL);
         byway_engine_release(current);
         current = NULL;
     }

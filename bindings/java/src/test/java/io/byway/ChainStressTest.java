@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Chains under threads that close, collect, throw and change carriers. The suite runs this with JNI's own checks on. */
-@Timeout(100)
+@Timeout(300)
 class ChainStressTest {
     private static final String SERVICE = "com.foo.Bar";
     private static final String KEY = SERVICE + "::.condition-router";

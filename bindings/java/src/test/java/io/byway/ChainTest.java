@@ -26,7 +26,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-@Timeout(60)
+@Timeout(300)
 class ChainTest {
     private static final String SERVICE = "com.foo.Bar";
     private static final String KEY = SERVICE + "::.condition-router";

@@ -265,7 +265,7 @@ final class Child {
                 // Not every system knows these names.
             }
         }
-        System.out.println("told by " + told.get(60, TimeUnit.SECONDS));
+        System.out.println("told by " + told.get(150, TimeUnit.SECONDS));
     }
 
     private interface Work {

@@ -12,12 +12,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
@@ -29,12 +31,13 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-@Timeout(60)
+@Timeout(300)
 class DialTest {
     private static final InetAddress LOOPBACK = Ip.parse("127.0.0.1");
     private Engine engine;
     private ServerSocket server;
     private ExecutorService threads;
+    private final List<Socket> kept = new ArrayList<>();
 
     @BeforeEach
     void open() throws IOException {
@@ -47,6 +50,9 @@ class DialTest {
     void close() throws IOException {
         engine.close();
         server.close();
+        for (Socket bound : kept) {
+            bound.close();
+        }
         threads.shutdownNow();
     }
 
@@ -78,17 +84,19 @@ class DialTest {
         return new Address(engine, new Address.Options("127.0.0.1", port).direct(true));
     }
 
+    /** A port on which nobody listens, and nobody can: it stays bound. */
     private int deadPort() throws IOException {
-        try (ServerSocket gone = new ServerSocket(0, 1, LOOPBACK)) {
-            return gone.getLocalPort();
-        }
+        Socket bound = new Socket();
+        bound.bind(new InetSocketAddress(LOOPBACK, 0));
+        kept.add(bound);
+        return bound.getLocalPort();
     }
 
     @Test
     void aDialGivesASocketOfJava() throws Exception {
         serve();
         try (Dial dial = new Dial(local(server.getLocalPort()));
-                Socket socket = dial.run(Duration.ofSeconds(20)).socket()) {
+                Socket socket = dial.run(Duration.ofMinutes(2)).socket()) {
             assertTrue(socket.isConnected());
             assertEquals(server.getLocalPort(), socket.getPort());
             socket.getOutputStream().write("you\n".getBytes(StandardCharsets.UTF_8));
@@ -127,7 +135,7 @@ class DialTest {
                 Connected connected = dial.run()) {
             assertTrue(connected.fd() > 0);
         }
-        assertEquals("", line.get(20, TimeUnit.SECONDS));
+        assertEquals("", line.get(120, TimeUnit.SECONDS));
     }
 
     @Test
@@ -185,11 +193,11 @@ class DialTest {
                 };
         try (Dial dial = new Dial(address, new DialOptions().hooks(hooks))) {
             asked.thenAcceptAsync(attempt -> dial.authenticate(attempt, "Basic dTpw"), threads);
-            Connected connected = dial.run(Duration.ofSeconds(20));
+            Connected connected = dial.run(Duration.ofMinutes(2));
             assertEquals(ProxyKind.HTTP, connected.route().proxyKind());
             connected.close();
         }
-        assertEquals("Proxy-Authorization: Basic dTpw", tunnel.get(20, TimeUnit.SECONDS));
+        assertEquals("Proxy-Authorization: Basic dTpw", tunnel.get(120, TimeUnit.SECONDS));
     }
 
     @Test
@@ -286,10 +294,10 @@ class DialTest {
                         });
         Address address = new Address(engine, new Address.Options("a.example", 80).dns(dns));
         Dial dial = new Dial(address);
-        CompletableFuture<Connected> running = dial.runAsync(Duration.ofSeconds(50), threads);
-        asked.get(20, TimeUnit.SECONDS);
+        CompletableFuture<Connected> running = dial.runAsync(Duration.ofMinutes(4), threads);
+        asked.get(120, TimeUnit.SECONDS);
         dial.close();
-        Throwable thrown = assertThrows(Exception.class, () -> running.get(20, TimeUnit.SECONDS)).getCause();
+        Throwable thrown = assertThrows(Exception.class, () -> running.get(120, TimeUnit.SECONDS)).getCause();
         assertEquals(BywayException.Canceled.class, thrown.getClass());
 
         CompletableFuture<DnsRequest> again = new CompletableFuture<>();
@@ -310,13 +318,13 @@ class DialTest {
                             }
                         });
         Dial second = new Dial(new Address(engine, new Address.Options("b.example", 80).dns(other)));
-        CompletableFuture<Connected> canceled = second.runAsync(Duration.ofSeconds(50), threads);
-        DnsRequest request = again.get(20, TimeUnit.SECONDS);
+        CompletableFuture<Connected> canceled = second.runAsync(Duration.ofMinutes(4), threads);
+        DnsRequest request = again.get(120, TimeUnit.SECONDS);
         canceled.cancel(true);
         assertThrows(CancellationException.class, canceled::join);
         long id = request.id();
         second.close();
-        assertEquals(id, givenUp.get(20, TimeUnit.SECONDS));
+        assertEquals(id, givenUp.get(120, TimeUnit.SECONDS));
     }
 
     @Test
@@ -335,7 +343,7 @@ class DialTest {
             }
             try (Socket socket = connected.socket()) {
                 socket.getOutputStream().write("step\n".getBytes(StandardCharsets.UTF_8));
-                assertEquals("step", line.get(20, TimeUnit.SECONDS));
+                assertEquals("step", line.get(120, TimeUnit.SECONDS));
             }
             assertNull(dial.nextEvent());
         }

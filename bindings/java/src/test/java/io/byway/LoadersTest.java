@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Class loaders and kinds of threads a JVM may have more of than one. */
-@Timeout(120)
+@Timeout(300)
 class LoadersTest {
     /** Two web applications in one server: each has classes and engine of its own. */
     @Test
@@ -83,7 +83,7 @@ class LoadersTest {
             }
             begin.complete(null);
             for (CompletableFuture<InetAddress> hop : hops) {
-                assertEquals(Ip.parse("192.0.2.1"), hop.get(60, TimeUnit.SECONDS));
+                assertEquals(Ip.parse("192.0.2.1"), hop.get(240, TimeUnit.SECONDS));
             }
         } finally {
             virtual.shutdown();

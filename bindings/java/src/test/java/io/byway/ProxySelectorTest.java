@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Proxy selectors made of others, of settings and of scripts. */
-@Timeout(60)
+@Timeout(300)
 class ProxySelectorTest {
     private static final String SCRIPT = "function FindProxyForURL(url, host) { return 'PROXY ' + host + ':3128'; }";
     private Engine engine;
@@ -45,7 +45,7 @@ class ProxySelectorTest {
     }
 
     private String first(ProxySelector selector, String url) {
-        Proxy proxy = engine.proxiesForUrl(selector, url, null, Duration.ofSeconds(20)).get(0);
+        Proxy proxy = engine.proxiesForUrl(selector, url, null, Duration.ofMinutes(2)).get(0);
         return proxy == null ? "DIRECT" : proxy.host() + ":" + proxy.port();
     }
 
@@ -157,7 +157,7 @@ class ProxySelectorTest {
         ProxySelector selector =
                 ProxySelector.pac(
                         engine,
-                        new PacOptions().url("http://wpad.example/proxy.pac").timeLimit(Duration.ofSeconds(5)),
+                        new PacOptions().url("http://wpad.example/proxy.pac").timeLimit(Duration.ofMinutes(1)),
                         request -> {
                             fetched.add(request.url());
                             request.finish(SCRIPT);
@@ -177,7 +177,7 @@ class ProxySelectorTest {
         ProxySelector later =
                 ProxySelector.pac(
                         engine,
-                        new PacOptions().url("http://wpad.example/").timeLimit(Duration.ofSeconds(5)),
+                        new PacOptions().url("http://wpad.example/").timeLimit(Duration.ofMinutes(1)),
                         request -> {
                             request.later();
                             CompletableFuture.runAsync(() -> request.finish(SCRIPT));
@@ -200,7 +200,7 @@ class ProxySelectorTest {
         assumeTrue(Library.hasFeature("script"), "a library without scripts");
         Path file = folder.resolve("proxy.pac");
         Files.writeString(file, SCRIPT);
-        PacOptions options = new PacOptions().url(file.toString()).timeLimit(Duration.ofSeconds(5));
+        PacOptions options = new PacOptions().url(file.toString()).timeLimit(Duration.ofMinutes(1));
         ProxySelector selector = ProxySelector.pac(engine, options, null);
         assertEquals("a.example:3128", first(selector, "http://a.example/"));
         Files.writeString(file, SCRIPT.replace("3128", "8080"));

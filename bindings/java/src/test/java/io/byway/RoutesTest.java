@@ -23,7 +23,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-@Timeout(60)
+@Timeout(300)
 class RoutesTest {
     private Engine engine;
 
@@ -266,7 +266,7 @@ class RoutesTest {
                                     });
                         });
         assertEquals(1, all(address(dns)).size());
-        DnsRequest answered = again.get(40, TimeUnit.SECONDS);
+        DnsRequest answered = again.get(120, TimeUnit.SECONDS);
         BywayException second = assertThrows(BywayException.Handle.class, answered::finish);
         assertEquals("the request has its answer already", second.reason());
         Dns failing =
@@ -296,11 +296,11 @@ class RoutesTest {
                         });
         Selector selector = new Selector(address(dns));
         CompletableFuture<Selection> selection = selector.nextAsync();
-        DnsRequest request = first.get(40, TimeUnit.SECONDS);
+        DnsRequest request = first.get(120, TimeUnit.SECONDS);
         assertFalse(selection.isDone());
         request.add(ips("192.0.2.1")).finish();
-        assertEquals(1, selection.get(40, TimeUnit.SECONDS).size());
-        assertNull(selector.nextAsync().get(40, TimeUnit.SECONDS));
+        assertEquals(1, selection.get(120, TimeUnit.SECONDS).size());
+        assertNull(selector.nextAsync().get(120, TimeUnit.SECONDS));
         executor.shutdown();
     }
 
@@ -329,18 +329,18 @@ class RoutesTest {
                 new Thread(
                         () -> {
                             try {
-                                selector.next(Duration.ofSeconds(50));
+                                selector.next(Duration.ofMinutes(4));
                                 ended.complete(null);
                             } catch (Throwable thrown) {
                                 ended.complete(thrown);
                             }
                         });
         waiting.start();
-        DnsRequest request = asked.get(40, TimeUnit.SECONDS);
+        DnsRequest request = asked.get(120, TimeUnit.SECONDS);
         long id = request.id();
         selector.close();
-        assertEquals(BywayException.Canceled.class, ended.get(40, TimeUnit.SECONDS).getClass());
-        assertEquals(id, canceled.get(40, TimeUnit.SECONDS));
+        assertEquals(BywayException.Canceled.class, ended.get(120, TimeUnit.SECONDS).getClass());
+        assertEquals(id, canceled.get(120, TimeUnit.SECONDS));
         assertTrue(request.isCanceled());
         assertThrows(BywayException.Canceled.class, request::finish);
         waiting.join();

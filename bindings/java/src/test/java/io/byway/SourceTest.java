@@ -25,11 +25,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-@Timeout(60)
+@Timeout(300)
 class SourceTest {
     private static final String SERVICE = "com.foo.Bar";
     private static final String KEY = SERVICE + "::.condition-router";
-    private static final Duration AMPLE = Duration.ofSeconds(50);
+    private static final Duration AMPLE = Duration.ofMinutes(4);
 
     private Engine engine;
     private Chain chain;
@@ -208,12 +208,12 @@ class SourceTest {
         try (java.net.ServerSocket silent = new java.net.ServerSocket(0, 1, Ip.parse("127.0.0.1"))) {
             Source source = Source.zooKeeper(engine, "127.0.0.1:" + silent.getLocalPort());
             CompletableFuture<Boolean> bound =
-                    CompletableFuture.supplyAsync(() -> chain.bind(source, Duration.ofSeconds(50)));
+                    CompletableFuture.supplyAsync(() -> chain.bind(source, Duration.ofMinutes(4)));
             silent.accept().close();
             assertFalse(bound.isDone());
             engine.close();
             Throwable ended =
-                    assertThrows(Exception.class, () -> bound.get(40, TimeUnit.SECONDS)).getCause();
+                    assertThrows(Exception.class, () -> bound.get(120, TimeUnit.SECONDS)).getCause();
             assertEquals(BywayException.Shutdown.class, ended.getClass());
         }
     }

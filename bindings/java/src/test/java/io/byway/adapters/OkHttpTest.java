@@ -48,7 +48,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** A real OkHttp client over byway. Compiled and run with OkHttp 5 and with 4.12. */
-@Timeout(120)
+@Timeout(300)
 class OkHttpTest {
     /** Nobody listens there. */
     private static final int CLOSED = 1;
