@@ -34,15 +34,23 @@ impl<T> Published<T> {
     pub fn read(&self) -> Reading<'_, T> {
         let record = record::current();
         let Some(slot) = record.free_hazard() else { return self.read_slowly() };
-        let mut pointer = self.pointer.load(Ordering::Acquire);
+        self.look(slot, self.pointer.load(Ordering::Acquire))
+    }
+
+    /// A look through this slot, at what was `seen` if it is still the current value.
+    #[inline(always)]
+    fn look(&self, slot: &'static AtomicPtr<()>, seen: *mut T) -> Reading<'_, T> {
+        let mut pointer = seen;
+        let mut missed = false;
         loop {
             slot.store(pointer.cast(), Ordering::Release);
             fence::light();
             let now = self.pointer.load(Ordering::Acquire);
             if now == pointer {
-                return Reading { owner: self, pointer, slot: Some(slot), _kept: None };
+                return Reading { owner: self, pointer, slot: Some(slot), missed, _kept: None };
             }
             pointer = now;
+            missed = true;
         }
     }
 
@@ -59,7 +67,7 @@ impl<T> Published<T> {
                 Arc::from_raw(pointer)
             }
         };
-        Reading { owner: self, pointer: Arc::as_ptr(&kept).cast_mut(), slot: None, _kept: Some(kept) }
+        Reading { owner: self, pointer: Arc::as_ptr(&kept).cast_mut(), slot: None, missed: false, _kept: Some(kept) }
     }
 
     /// A reference to the current value.
@@ -121,6 +129,8 @@ pub struct Reading<'a, T> {
     owner: &'a Published<T>,
     pointer: *mut T,
     slot: Option<&'static AtomicPtr<()>>,
+    /// The slot held a value that was replaced meanwhile: a sweep may have found it there and left it.
+    missed: bool,
     /// Instead of a slot.
     _kept: Option<Arc<T>>,
 }
@@ -152,7 +162,7 @@ impl<T> Drop for Reading<'_, T> {
         let Some(slot) = self.slot else { return };
         slot.store(ptr::null_mut(), Ordering::Release);
         fence::light();
-        if self.owner.pointer.load(Ordering::Relaxed) != self.pointer {
+        if self.missed || self.owner.pointer.load(Ordering::Relaxed) != self.pointer {
             self.owner.sweep();
         }
     }
@@ -189,6 +199,22 @@ mod tests {
         assert_eq!(dropped.load(Ordering::SeqCst), 1, "and nothing waits for the next change");
         drop(published);
         assert_eq!(dropped.load(Ordering::SeqCst), 2);
+    }
+
+    /// A reader has written the first value into its slot, and looks whether it is current only after the writer's sweep.
+    #[test]
+    fn what_a_reader_missed_goes_when_its_look_ends() {
+        let dropped = AtomicUsize::new(0);
+        let published = Published::new(Arc::new(Counted(&dropped, 1, 1)));
+        let slot = record::current().free_hazard().unwrap();
+        let seen = published.pointer.load(Ordering::Acquire);
+        slot.store(seen.cast(), Ordering::Release);
+        published.replace(Arc::new(Counted(&dropped, 2, 2)));
+        published.sweep();
+        let look = published.look(slot, seen);
+        assert_eq!((look.1, dropped.load(Ordering::SeqCst)), (2, 0));
+        drop(look);
+        assert_eq!(dropped.load(Ordering::SeqCst), 1, "nothing waits for the next change");
     }
 
     #[test]
