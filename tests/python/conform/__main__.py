@@ -12,6 +12,7 @@ from pathlib import Path
 import beyond
 import dialogues
 import files
+import inside
 import mesh
 import net
 import okhttp
@@ -21,14 +22,16 @@ import pac
 import picks
 import proxies
 import race
+import race_upstream
 import retry
 import rules
 import scripts
+import tunnels
 import words
 from case import Fails, Skips
 
 SUBJECTS = (okhttp, okhttp_selector, dialogues, race, rules, mesh, scripts, words, beyond, picks, net, order,
-            proxies, pac, retry, files)
+            proxies, pac, retry, files, inside, race_upstream, tunnels)
 KINDS = {key: run for subject in SUBJECTS for key, run in subject.KINDS.items()}
 
 

@@ -33,7 +33,7 @@ def make_proxy(case):
 class Script:
     """An engine as the case wants it; `open`: a proxy selector that fails or names nobody means DIRECT."""
 
-    def __init__(self, case, open):
+    def __init__(self, case, open, connect_failed=None):
         self.given = given = case["input"]
         self.own_name = isinstance(case["expect"].get("dns_calls"), list)
         self.now, self.steps, self.asked, self.reported = 0, {}, [], []
@@ -43,8 +43,8 @@ class Script:
             routing_flags=flags | (_abi.BYWAY_ROUTING_EMPTY_IS_DIRECT if open else 0),
             direct_on_proxy_selector_error=open,
         )
-        dns = byway.Dns(self.engine, self.lookup)
-        chooser = byway.ProxySelector(self.engine, self.choose, takes_request=True)
+        self.dns = dns = byway.Dns(self.engine, self.lookup)
+        chooser = byway.ProxySelector(self.engine, self.choose, connect_failed, takes_request=True)
         self.engine.add_listener(self.on_event, [byway.EventKind.CONNECT_FAILED])
         url = urlsplit(given.get("url") or "http://h/")
         port = url.port or (443 if url.scheme == "https" else 80)

@@ -1,38 +1,15 @@
 """Race timelines through `byway.Dial` on a clock of the test's own. Sockets are real, in a network of their own; what
 happened on one is told to the dial at the moment the case says, so a connect "takes" as long as it should."""
-import ctypes
-import fcntl
 import json
 import resource
 import select
 import socket
-import struct
-import threading
 
 import byway
+import networks
 from byway import DialEventKind, DialFlag, PollFd, _abi
-from case import Skips, equal, need, same
-
-CLONE_NEWNET = 0x40000000
-SIOCSIFADDR, SIOCSIFFLAGS = 0x8916, 0x8914
-IFF_UP_AND_RUNNING = 0x1 | 0x40
-OTHER = "192.0.2.1"
-
-
-def own_network():
-    """Loopback up, and a network on it whose addresses are this machine's without being loopback addresses; for the
-    calling thread alone. False where that is not allowed."""
-    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
-        return False
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        try:
-            fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", IFF_UP_AND_RUNNING))
-            address = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(OTHER))
-            fcntl.ioctl(any_socket, SIOCSIFADDR, struct.pack("16s16s8x", b"lo:1", address))
-        except OSError:
-            return False
-    return True
-
+from case import Fails, equal, need, same
+from networks import OTHER, listener_at, same_hop
 
 class Way:
     """Where a route's connect goes: something that answers as the case says, if not when."""
@@ -44,11 +21,8 @@ class Way:
         if (spec.get("retry") or {}).get("outcome") == "ok":
             works, sync = True, False
         if sync:
-            ip = "127.0.0.1" if works else "203.0.113.1"  # no route leads there
-        self.listener = socket.socket()
-        self.listener.bind(("127.0.0.1" if sync and works else OTHER, 0))
-        if works:
-            self.listener.listen(8)
+            ip = "127.0.0.1" if works else networks.NOWHERE
+        self.listener = listener_at("127.0.0.1" if sync and works else OTHER, 0, works)
         port = self.listener.getsockname()[1]
         if spec.get("ready") is not None and world.options.get("race_until", "tcp") != "tcp":
             proxy = byway.Proxy(byway.ProxyKind.HTTP, ip, port)
@@ -86,15 +60,69 @@ class Way:
             accepted.shutdown(socket.SHUT_WR)
 
 
+class HostWay(Way):
+    """One of the addresses of the case's host."""
+
+    def __init__(self, world, spec, family):
+        self.spec, self.tries = spec, 0
+        self.ip = networks.own_ip(family, len(world.ways) + 1)
+        self.listener = listener_at(self.ip, HOST_PORT, spec.get("outcome", "ok") in ("ok", "pending"))
+        self.route = byway.Route(world.host, None, self.ip, HOST_PORT)
+
+
+HOST_PORT = 443
+
+
+class Answers:
+    """What the host's resolver says, family by family, each when the case says so."""
+
+    def __init__(self, world, given):
+        self.left, self.request = [], None
+        for answer in given:
+            family, first = 4 if answer["family"] == "v4" else 6, len(world.ways)
+            for spec in answer["routes"]:
+                world.ways.append(HostWay(world, spec, family))
+            self.left.append((answer["at_ms"], family, [way.ip for way in world.ways[first:]]))
+
+    def lookup(self, request):
+        self.request = request.later()
+
+    @property
+    def next(self):
+        return min((at for at, _, _ in self.left), default=-1)
+
+    def give(self, now):
+        """Gives the first answer that is due, so that a step sees each of them come."""
+        due = next((answer for answer in self.left if answer[0] <= now), None)
+        if self.request is None or due is None:
+            return
+        self.left.remove(due)
+        if due[2]:
+            self.request.add(*due[2])
+        self.request.family_done(due[1])
+        if not self.left:
+            self.request.finish()
+            self.request = None
+
+
 class World(byway.Hooks):
     def __init__(self, case):
         self.case, self.options = case, case.get("options") or {}
-        self.engine = byway.Engine()
+        on_success = self.options.get("commit_failures") == "on_success"
+        self.engine = byway.Engine(commit_on_success=on_success)
         self.dial, self.events = None, []  # events: when, attempt, way, is it the proxy's answer
         self.opened, self.way_of, self.fd_of = [], {}, {}
         self.limit, self.limited = resource.getrlimit(resource.RLIMIT_NOFILE), False
         # Room for everything Python itself may open meanwhile is there before the limit is low.
-        self.ways = [Way(self, spec) for spec in case["routes"]]
+        self.ways, self.answers = [], None
+        # By its resolver's answers; or because what is remembered of failures hangs on the selector routes have in common.
+        self.by_host = "dns" in case or "commit_failures" in self.options
+        if self.by_host:
+            dns = byway.Dns(self.engine, lambda request: self.answers.lookup(request), takes_request=True)
+            self.host = byway.Address(self.engine, "race.example", HOST_PORT, tls=True, dns=dns)
+            self.answers = Answers(self, case.get("dns") or [{"at_ms": 0, "family": "v4", "routes": case["routes"]}])
+        else:
+            self.ways = [Way(self, spec) for spec in case["routes"]]
         self.routes = [way.route for way in self.ways]
         self.ways += [Way(self, step["follow_up"]) for step in case.get("resume") or () if "follow_up" in step]
 
@@ -112,7 +140,7 @@ class World(byway.Hooks):
             self.limited = on
 
     def open_socket(self, family, protocol, route):
-        way = next(way for way in self.ways if way.route == route)
+        way = next(way for way in self.ways if same_hop(way.route, route))
         way.tries += 1
         self.opened.append(way)
         self.lower(way.outcome == "fd_limit")
@@ -159,19 +187,24 @@ class World(byway.Hooks):
         except byway.BywayError as error:
             same(error.code, _abi.BYWAY_E_STATE, "a step after the end")
 
+    def made(self, **options):
+        if self.by_host:
+            return byway.Dial(self.host, early=True, **options)
+        return byway.Dial.over(self.engine, self.routes, **options)
+
     def race(self):
         """The case's timeline: how it ended, and the deadlines that were named on the way."""
         given, got, deadlines = self.options, {}, []
         flags = DialFlag.EVENTS | (DialFlag.NEXT_ON_REFUSAL if given.get("tunnel_refusal") == "next" else 0)
-        self.dial = byway.Dial.over(
-            self.engine, self.routes, hooks=self, flags=flags,
+        self.dial = self.made(
+            hooks=self, flags=flags,
             max_in_flight=given.get("max_in_flight") or byway.NO_LIMIT,
             cap_policy=_abi.BYWAY_CAP_WAIT if given.get("cap_policy") == "wait" else _abi.BYWAY_CAP_DROP_OLDEST,
             on_failure={"immediate": _abi.BYWAY_ON_FAILURE_IMMEDIATE, "latest": _abi.BYWAY_ON_FAILURE_LATEST}.get(
                 given.get("on_failure"), _abi.BYWAY_ON_FAILURE_WHEN_IDLE),
             race_until=byway.RaceUntil.READY if given.get("race_until") == "ready" else byway.RaceUntil.TCP,
             **{name: given.get(name) or 0 for name in (
-                "attempt_delay_ms", "attempt_timeout_ms", "ready_timeout_ms", "overall_timeout_ms", "ready_extend_ms")},
+                "attempt_delay_ms", "resolution_delay_ms", "first_family_count", "attempt_timeout_ms", "ready_timeout_ms", "overall_timeout_ms", "ready_extend_ms")},
         )
         cancel_at, resumes, now = self.case.get("cancel_at_ms", -1), list(self.case.get("resume") or ()), 0
         try:
@@ -179,7 +212,12 @@ class World(byway.Hooks):
                 ready = self.due(now)
                 if 0 <= cancel_at <= now:
                     self.dial.cancel()
+                if self.answers is not None:
+                    self.answers.give(now)
                 connected = self.step(now, ready)
+                upcoming = -1 if self.answers is None else self.answers.next
+                if connected is None and 0 <= upcoming <= now and self.answers.request is not None:
+                    continue  # the next answer of this moment
                 if connected is not None:
                     got["result"] = "connected"
                     connected.socket.close()
@@ -193,7 +231,9 @@ class World(byway.Hooks):
                     self.dial.resume(connected.attempt, byway.Resume.TLS, follow_up)
                     self.follow(now)
                     continue
-                upcoming = min((event[0] for event in self.events), default=-1)
+                upcoming = min((event[0] for event in self.events), default=upcoming if upcoming > now else -1)
+                if self.answers is not None and now < self.answers.next < upcoming:
+                    upcoming = self.answers.next
                 if 0 <= upcoming <= now:
                     continue
                 if cancel_at > now and (upcoming < 0 or cancel_at < upcoming):
@@ -255,34 +295,54 @@ class World(byway.Hooks):
                  f"{way.spec['id']} postponed")
 
 
-def run(case):
-    if "dns" in case:
-        raise Skips("answers family by family need a resolver beside the clock")
-    if "commit_failures" in (case.get("options") or {}):
-        raise Skips("failures are committed by selector, and here each route has its own")
-    if any("selection" in route for route in case["routes"]):
-        raise Skips("routes of the host are one Selection")
-    ended = []
-
-    def in_own_network():
+def run_with(case, judge):
+    def race():
+        world = World(case)
         try:
-            if not own_network():
-                raise Skips("network namespaces are not allowed here")
-            world = World(case)
-            try:
-                got = world.race()
-                world.waterfall(got)
-                world.judge(got)
-            finally:
-                world.close()
-        except Exception as why:  # told by the thread that asked
-            ended.append(why)
+            got = world.race()
+            world.waterfall(got)
+            judge(world, got)
+        finally:
+            world.close()
 
-    thread = threading.Thread(target=in_own_network)
-    thread.start()
-    thread.join()
-    if ended:
-        raise ended[0]
+    networks.inside(race)
 
 
-KINDS = {("connect", "race"): run}
+def run(case):
+    run_with(case, World.judge)
+
+
+# --- time lines of the bug log: addresses that connect, fail or drop ---
+
+
+def report(case):
+    """The same world as connect.jsonl has: literals are answers of a resolver, family by family; other names are routes."""
+    given, expect = case["input"], case["expect"]
+    made = {"options": {"attempt_delay_ms": given.get("delay_ms", 250),
+                        "overall_timeout_ms": given.get("deadline_ms", 0)}, "routes": []}
+    families = {"v6": made["routes"], "v4": made["routes"]}
+    if ":" in given["addresses"][0]["a"]:
+        made["dns"] = [{"at_ms": 0, "family": family, "routes": []} for family in families]
+        families = {answer["family"]: answer["routes"] for answer in made["dns"]}
+    for address in given["addresses"]:
+        outcome = "ok" if "connect_ms" in address else "refused" if "fail_ms" in address else "pending"
+        families["v6" if ":" in address["a"] else "v4"].append(
+            {"id": address["a"], "outcome": outcome, "after_ms": address.get("connect_ms", address.get("fail_ms", 0))})
+
+    def judge(world, got):
+        ends = {"timeout": "deadline", "failed": "all_failed"}
+        shown = {"winner": got.get("winner"), "error": ends.get(got["result"], got["result"]),
+                 "attempts": len(got["starts"]), "errors": len(world.dial.failures()),
+                 "start_order": [start[0] for start in got["starts"]]}
+        for key, want in expect.items():
+            if key == "at_ms":
+                need(want[0] <= got[key] <= want[1], f"at {got[key]} ms")
+            elif key in shown:
+                same(shown[key], want, key)
+            else:
+                raise Fails(f"no reading for {key}")
+
+    run_with(made, judge)
+
+
+KINDS = {("connect", "race"): run, ("bugs", "race"): report}

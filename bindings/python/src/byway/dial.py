@@ -195,6 +195,7 @@ class Dial(Handle):
 
     Either ``run``, or, in an event loop, watch ``fileno`` for reading and ``step`` until it gives a socket.
     Options are the fields of ``byway_dial_options``, times in milliseconds as there, and ``headers`` as a mapping.
+    ``early`` starts with the family a resolver has answered first while the other one is awaited.
     """
 
     __slots__ = ("_selector", "_fd")
@@ -202,8 +203,10 @@ class Dial(Handle):
     _selector: Optional[Selector]
     _fd: Optional[int]
 
-    def __init__(self, address: Address, *, hooks: Optional[Hooks] = None, **options: Any) -> None:
-        self._selector = Selector(address)
+    def __init__(
+        self, address: Address, *, hooks: Optional[Hooks] = None, early: bool = False, **options: Any
+    ) -> None:
+        self._selector = Selector(address, early=early)
         self._begin(lib.byway_dial_new, (address.engine.pointer, self._selector.pointer), hooks, options)
 
     @classmethod
