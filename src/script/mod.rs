@@ -28,7 +28,7 @@ pub struct Limits {
     pub memory: usize,
     /// Bytes of stack.
     pub stack: usize,
-    /// Script time per call, loading included when it is the first.
+    /// Script time per call, loading included when it is the first: processor time of the thread it runs on.
     pub time: Duration,
     /// Bytes of source text.
     pub source: usize,
@@ -39,6 +39,12 @@ pub struct Limits {
 impl Limits {
     /// 32 MiB of heap, the least that is accepted.
     pub const LEAST_MEMORY: usize = 32 << 20;
+
+    /// How long a caller waits for a script at most: a thread that is given a processor answers within its time, and a
+    /// busy machine may let it wait for one. Twice the time and 2 s.
+    pub fn patience(&self) -> Duration {
+        self.time.saturating_mul(2).saturating_add(Duration::from_secs(2))
+    }
 }
 
 impl Default for Limits {

@@ -3,13 +3,13 @@
 use super::{Limits, Zone, hardening};
 use crate::error::{Error, Position, Result, Source, Status};
 use crate::runtime::clock::Clock;
+use crate::sys::thread::cpu_time_ns;
 use rquickjs::context::{EvalOptions, intrinsic};
 use rquickjs::function::Func;
 use rquickjs::{CaughtError, Context, Ctx, Function, Runtime, Value};
 use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
-use std::time::Instant;
 
 /// What a script's context has. Promises are there because async functions need them; nothing ever runs their
 /// jobs, and the global is removed.
@@ -54,7 +54,8 @@ impl fmt::Debug for Sandbox {
 
 #[derive(Debug, Default)]
 struct Budget {
-    deadline: Cell<Option<Instant>>,
+    /// Of the thread's processor time: what other programs do is not the script's.
+    deadline: Cell<Option<u64>>,
     expired: Cell<bool>,
     stopped: Cell<bool>,
 }
@@ -85,7 +86,7 @@ impl Sandbox {
             if poll.stopped.get() {
                 return true;
             }
-            let late = poll.deadline.get().is_some_and(|deadline| Instant::now() >= deadline);
+            let late = poll.deadline.get().is_some_and(|deadline| cpu_time_ns() >= deadline);
             poll.expired.set(poll.expired.get() || late);
             late
         })));
@@ -143,7 +144,8 @@ impl Sandbox {
 
     /// Starts the clock for one call: everything until the next `begin` shares the limit.
     pub fn begin(&self) {
-        self.budget.deadline.set(Instant::now().checked_add(self.limits.time));
+        let nanos = u64::try_from(self.limits.time.as_nanos()).ok();
+        self.budget.deadline.set(nanos.and_then(|nanos| cpu_time_ns().checked_add(nanos)));
         self.budget.expired.set(false);
         self.budget.stopped.set(false);
     }

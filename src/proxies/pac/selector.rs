@@ -221,7 +221,7 @@ impl fmt::Debug for Evaluation {
 }
 
 impl Evaluation {
-    /// Runs the script on a script thread and waits for it, at most twice its time limit.
+    /// Runs the script on a script thread and waits for it, at most twice its time limit and 2 s.
     pub fn step(&mut self) -> Result<Step> {
         if let Some(choice) = self.done.take() {
             return Ok(Step::Done(choice));
@@ -262,7 +262,7 @@ impl Evaluation {
     }
 
     fn limit(&self) -> Duration {
-        self.options.limits.time.saturating_mul(2)
+        self.options.limits.patience()
     }
 
     fn input(&mut self) -> Input {

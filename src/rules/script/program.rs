@@ -207,8 +207,7 @@ impl Program {
         let Program { id, source, mut limits } = Program::new(source.to_owned(), limits)?;
         // Nothing runs, and the text is bounded: a good text must not be refused because the machine is busy.
         limits.time = limits.time.max(COMPILING);
-        let wait = limits.time.saturating_mul(2);
-        pool.call(&Arc::new(Check { id, source, limits }), (), wait)?
+        pool.call(&Arc::new(Check { id, source, limits }), (), limits.patience())?
     }
 
     /// Runs the script on a pool: the rows that stay, ascending and without repetitions.
@@ -221,7 +220,7 @@ impl Program {
 
     /// [`Program::route`], with what the script looked at.
     pub(super) fn answer(self: &Arc<Self>, pool: &Pool, call: Call) -> Result<Answer> {
-        pool.call(self, call, self.limits.time.saturating_mul(2))?
+        pool.call(self, call, self.limits.patience())?
     }
 
     fn load(&self) -> Result<Loaded, (Trap, Error)> {
