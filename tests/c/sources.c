@@ -273,6 +273,7 @@ int main(void)
 {
     byway_source *source = NULL;
     byway_chain *chain;
+    byway_status bound;
     int tries, left = -1;
     NEED(byway_queue_new(NULL, &queue, NULL));
     NEED(byway_engine_new(NULL, &engine, NULL));
@@ -283,7 +284,9 @@ int main(void)
     /* A shutdown ends the threads of sources that are still bound. */
     chain = chain_new();
     NEED(byway_source_new_file(engine, TEXT("/nowhere"), NULL, 0, &source, NULL));
-    STATUS(byway_chain_bind_source(chain, source, NULL, NULL, 0, NULL), BYWAY_PENDING, "bound without waiting");
+    /* Its thread may have found out already that nothing is there. */
+    bound = byway_chain_bind_source(chain, source, NULL, NULL, 0, NULL);
+    OK(bound == BYWAY_PENDING || bound == BYWAY_OK, "bound without waiting: %s", byway_status_name(bound));
     STATUS(byway_engine_shutdown(engine, 60000, NULL), BYWAY_OK, "shutdown");
     /* A thread that has been joined is listed until the kernel has put it away. */
     for (tries = 0; tries < 600 && (left = own_threads()) != 0; tries++)

@@ -80,7 +80,7 @@ class Chains(unittest.TestCase):
     def test_a_chain_follows_a_memory_source(self):
         source = byway.Source.memory(self.engine)
         source.put(self.key, RULE)
-        self.chain.bind(source, 10, rules_only=True)
+        self.chain.bind(source, 120, rules_only=True)
         self.assertEqual(self.chain.tags(byway.Invocation("hello")), [100, 103])
         self.assertEqual(source.get(self.key), RULE)
         self.assertEqual(source.status()["connected"], 1)
@@ -88,7 +88,7 @@ class Chains(unittest.TestCase):
     def test_a_number_of_a_bound_list_leads_to_its_url(self):
         source = byway.Source.memory(self.engine)
         source.put("HelloService/providers", "tri://10.0.0.1:20880/HelloService\ntri://10.0.0.2:20881/HelloService")
-        self.chain.bind(source, 10)
+        self.chain.bind(source, 120)
         choice = self.chain.route(byway.Invocation("hello"))
         self.chain.unbind()
         urls = [choice.invokers.url(choice.invokers.row_of(tag)) for tag in choice.tags()]
@@ -215,7 +215,7 @@ class Lists(unittest.TestCase):
         source, seen, queue = byway.Source.memory(self.engine), [], byway.Queue()
         source.apply({"HelloService/providers": "tri://10.0.0.1:20880/HelloService\ntri://10.0.0.2:20882/HelloService",
                       byway.rule_key("HelloService"): RULE})
-        self.assertTrue(self.chain.bind(source, 10, on_event=seen.append, queue=queue))
+        self.assertTrue(self.chain.bind(source, 120, on_event=seen.append, queue=queue))
         self.assertEqual(len(self.chain.tags(byway.Invocation("hello"))), 1)
         self.assertEqual((self.chain.bind_status()["ready"], self.chain.bind_status()["providers"]), (True, 2))
         source.apply({byway.rule_key("HelloService"): None})
