@@ -48,6 +48,9 @@ cJSON *ids_of(const cJSON *invokers, const cJSON *rows);
 /* Whether a call fits a block of a mesh rule's `match`, against what is expected. Takes `block`. */
 enum outcome block_fits(int dialect, cJSON *block, const cJSON *invocation, const cJSON *expect);
 
+/* Every answer is of one list while others replace the list; `lists` holds lists of hosts. */
+enum outcome replaced_while_routing(const cJSON *lists, int readers, int writers, int rounds);
+
 /* The dialect of an implementation's name; -1 when byway has none. */
 int dialect_named(const char *name);
 

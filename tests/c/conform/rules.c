@@ -600,7 +600,7 @@ static enum outcome tag_reported(const cJSON *one)
     return outcome;
 }
 
-/* --- mock selector, plain chains ------------------------------------------------------------------------------------ */
+/* --- mock selector ------------------------------------------------------------------------------------------------ */
 
 static enum outcome routed_as(const cJSON *one, int dialect, const char *routers, const cJSON *expect)
 {
@@ -641,14 +641,6 @@ static enum outcome mock(const cJSON *one)
         if (routed_as(one, dialect, ALONE "mock", expect) != PASS)
             return FAIL;
     return PASS;
-}
-
-static enum outcome chain(const cJSON *one)
-{
-    const cJSON *expect = get(one, "expect");
-    if (!cJSON_IsArray(expect) || cJSON_IsArray(get(one, "routers")) || !cJSON_IsArray(get(one, "invokers")))
-        return skips("about what is inside a chain");
-    return routed_as(one, dialect_of(one), NULL, expect);
 }
 
 /* --- reports ---------------------------------------------------------------------------------------------------------- */
@@ -778,7 +770,6 @@ const struct kind rule_kinds[] = {
     { "dubbo_chain", "tag-lifecycle", tag_lifecycle },
     { "dubbo_chain", "tag-level", tag_level },
     { "dubbo_chain", "mock", mock },
-    { "dubbo_chain", "chain", chain },
     { "bugs", "tag_route", tag_reported },
     { "bugs", "tag_level", tag_levels_reported },
     { "bugs", "condition_route", condition_route },

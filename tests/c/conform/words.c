@@ -483,20 +483,19 @@ static void *replaces(void *data)
     return NULL;
 }
 
-static enum outcome concurrency(const cJSON *one)
+enum outcome replaced_while_routing(const cJSON *members, int readers, int writers, int rounds)
 {
-    const cJSON *input = get(one, "input"), *list, *name;
+    const cJSON *list, *name;
     byway_invokers *lists[16];
     struct traffic traffic[32];
     pthread_t threads[32];
     struct world w;
     int count = 0, started = 0, i, errors = 0, empty = 0, mixed = 0;
-    int routing = (int)number_of(input, "threads_route", 1), setting = (int)number_of(input, "threads_set_invokers", 1);
     cJSON *none = cJSON_Parse("[\"dubbo://a:1/S\"]");
     enum outcome outcome = PASS;
     if (!world_open(&w, BYWAY_DIALECT_BYWAY, "consumer://10.0.0.1/S", none, NULL, NULL))
         outcome = fails("%s", w.why);
-    cJSON_ArrayForEach(list, get(input, "lists")) if (count < 16)
+    cJSON_ArrayForEach(list, members) if (count < 16)
     {
         byway_str urls[16];
         uint64_t tags[16];
@@ -513,15 +512,14 @@ static enum outcome concurrency(const cJSON *one)
         else
             count++;
     }
-    /* Rounds in place of seconds: the same number of races on every machine. */
-    for (i = 0; i < routing + setting && i < 32 && outcome == PASS; i++) {
+    for (i = 0; i < readers + writers && i < 32 && outcome == PASS; i++) {
         struct traffic made = { NULL, NULL, 0, 0, 0, 0, 0 };
         made.w = &w;
         made.lists = lists;
         made.list_count = count;
-        made.rounds = 1000 * (int)number_of(input, "seconds", 1);
+        made.rounds = rounds;
         traffic[i] = made;
-        if (pthread_create(&threads[i], NULL, i < routing ? routes : replaces, &traffic[i]))
+        if (pthread_create(&threads[i], NULL, i < readers ? routes : replaces, &traffic[i]))
             outcome = fails("no thread");
         else
             started++;
@@ -539,6 +537,15 @@ static enum outcome concurrency(const cJSON *one)
     world_close(&w);
     cJSON_Delete(none);
     return outcome;
+}
+
+static enum outcome concurrency(const cJSON *one)
+{
+    const cJSON *input = get(one, "input");
+    /* Rounds in place of seconds: the same number of races on every machine. */
+    return replaced_while_routing(get(input, "lists"), (int)number_of(input, "threads_route", 1),
+                                  (int)number_of(input, "threads_set_invokers", 1),
+                                  1000 * (int)number_of(input, "seconds", 1));
 }
 
 /* --- a registry's notifications --------------------------------------------------------------------------------------- */
