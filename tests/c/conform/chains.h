@@ -51,6 +51,9 @@ enum outcome block_fits(int dialect, cJSON *block, const cJSON *invocation, cons
 /* Every answer is of one list while others replace the list; `lists` holds lists of hosts. */
 enum outcome replaced_while_routing(const cJSON *lists, int readers, int writers, int rounds);
 
+/* bugs.jsonl sequence: the first half. */
+enum outcome engine_sequence(const cJSON *one);
+
 /* The dialect of an implementation's name; -1 when byway has none. */
 int dialect_named(const char *name);
 

@@ -30,7 +30,7 @@ struct kind {
 extern const struct kind okhttp_kinds[], okhttp_selector_kinds[], dial_kinds[], dial_report_kinds[], race_kinds[], tunnel_kinds[],
     race_upstream_kinds[], rule_kinds[],
     pick_kinds[], net_kinds[], order_kinds[], mesh_kinds[], script_kinds[],
-    word_kinds[], beyond_kinds[], file_kinds[], inside_kinds[], sequence_kinds[], proxy_kinds[], pac_kinds[], retry_kinds[];
+    word_kinds[], beyond_kinds[], file_kinds[], inside_kinds[], mesh_parse_kinds[], boundary_kinds[], proxy_kinds[], pac_kinds[], retry_kinds[];
 
 static inline const cJSON *get(const cJSON *object, const char *name)
 {

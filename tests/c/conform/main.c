@@ -7,7 +7,7 @@ static const struct kind *const subjects[] = {okhttp_kinds, okhttp_selector_kind
                                               rule_kinds,   pick_kinds,            net_kinds,  order_kinds,
                                               mesh_kinds,   script_kinds,          word_kinds, beyond_kinds,
                                               proxy_kinds,  pac_kinds,             retry_kinds, file_kinds,
-                                              inside_kinds,
+                                              inside_kinds, mesh_parse_kinds, boundary_kinds,
                                               NULL};
 
 static char reason[4096];

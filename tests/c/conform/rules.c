@@ -1,8 +1,6 @@
 /* Condition, affinity, tag and mock cases: rules set by key or by URL, seen through what a chain routes. */
-#include "chains.h"
+#include "rules.h"
 #include <math.h>
-
-#define ALONE "router=-default,"
 
 /* The consumer of a case, with a `router=` of its own when the case has none. */
 static const char *consumer_with(struct world *w, const char *consumer, const char *routers)
@@ -14,8 +12,7 @@ static const char *consumer_with(struct world *w, const char *consumer, const ch
     return keepf(w, "%s%c%s", consumer, strchr(consumer, '?') == NULL ? '?' : '&', routers);
 }
 
-/* Opens a world whose consumer text is made by `consumer_with`. */
-static int open_for(struct world *w, int dialect, const char *consumer, const char *routers, const cJSON *rows,
+int open_for(struct world *w, int dialect, const char *consumer, const char *routers, const cJSON *rows,
                     const char *extra, const char *unless)
 {
     struct world scratch;
@@ -37,8 +34,7 @@ static const char *encoded(struct world *w, const char *text)
     return keep(w, buffer);
 }
 
-/* `condition://` with a rule and the parameters of a case. */
-static byway_status set_static(struct world *w, const char *rule, const cJSON *parameters, byway_error **err)
+byway_status set_static(struct world *w, const char *rule, const cJSON *parameters, byway_error **err)
 {
     const char *url = keepf(w, "condition://0.0.0.0/S?rule=%s", encoded(w, rule));
     const cJSON *one;
@@ -98,8 +94,7 @@ static enum outcome string_as(const cJSON *one, int dialect, const cJSON *expect
     return outcome;
 }
 
-/* Whether the left side of a rule holds: with a right side that nobody meets and force, nothing is left. */
-static int when_holds(const char *rule, int dialect, const char *consumer, const cJSON *call, int *holds)
+int when_holds(const char *rule, int dialect, const char *consumer, const cJSON *call, int *holds)
 {
     static const char provider[] = "[\"dubbo://1.1.1.1:1/S\"]";
     cJSON *rows = cJSON_Parse(provider), *left;
@@ -152,7 +147,7 @@ static const char *interface_of(struct world *w, const char *url)
     return path == NULL ? "" : keepf(w, "%.*s", (int)strcspn(path + 1, "?"), path + 1);
 }
 
-static const char *key_of(struct world *w, int dialect, int kind, const char *application, const char *url)
+const char *key_of(struct world *w, int dialect, int kind, const char *application, const char *url)
 {
     byway_text *text = NULL;
     byway_str key = { "", 0 };
@@ -330,7 +325,9 @@ static enum outcome form_as(const cJSON *one, const char *name, const cJSON *exp
         return events_as(one, dialect, BYWAY_RULE_AFFINITY, expect);
     if (strcmp(form, "rulekey") == 0)
         return rule_key_as(one, dialect, expect);
-    return skips("%s is below the boundary", form);
+    if (strcmp(form, "glob") == 0 || strcmp(form, "range") == 0)
+        return fits_as(one, dialect, expect);
+    return strcmp(form, "parse") == 0 ? parse_as(one, dialect, expect) : fails("unknown form %s", form);
 }
 
 static enum outcome condition(const cJSON *one)
