@@ -19,7 +19,7 @@ static void *make_mistake(void *data)
     if (it->by_rule)
         (void)byway_engine_set_rule(it->engine, "S::.condition-router", BYWAY_NUL, "conditions: 5", BYWAY_NUL, &err);
     else
-        (void)byway_chain_new(it->engine, "nonsense", BYWAY_NUL, NULL, &chain, &err);
+        (void)byway_chain_new(it->engine, "consumer://[::1/S", BYWAY_NUL, NULL, &chain, &err);
     /* Both have failed before one asks why. */
     pthread_barrier_wait(it->both);
     byway_error_message(err, &message);
