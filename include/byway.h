@@ -32,16 +32,17 @@
  * _init function. Fields are only appended. Array fillers take stride (sizeof of the host's record) and cap, write
  * min(cap, total) records, zero what is newer than the library, and always set total; (NULL, 0) counts.
  *
- * Callbacks.  user_data first, last the call's context; texts they are given are followed by a NUL too. They run only on a thread that is itself inside a byway call,
- * with no lock of byway's held (unless BYWAY_CALLBACKS_ANY_THREAD). They must return: no longjmp, no exception, no
- * thread exit. Any status that is not BYWAY_OK, BYWAY_PENDING, BYWAY_PASS or negative counts as BYWAY_E_HOST.
+ * Callbacks.  user_data first, last the call's context; texts they are given are followed by a NUL too. They run only on
+ * a thread that is itself inside a byway call (with BYWAY_CALLBACKS_ANY_THREAD events and destroys also on one of
+ * byway's), with no lock of byway's held. They must return: no longjmp, no exception, no thread exit. Any status that is not BYWAY_OK, BYWAY_PENDING, BYWAY_PASS or negative counts as BYWAY_E_HOST.
  * From inside a callback: retain, release, free, cancel and getters always; a nested selector to depth 8; shutdown of
  * the same engine and poll of the same queue never (BYWAY_E_REENTRANT).
  * destroy runs exactly once, on a host's thread inside a byway call: when the set is no longer in use and its last
  * call has returned, on replacement, when registering fails, and for all that is left in shutdown.
  *
- * Fork.  In a child, values (error, text, address, route, proxy, filter) keep working; everything else answers
- * BYWAY_E_FORKED, and release and free run no host code.
+ * Fork.  In a child, values (error, text, address, route, proxy, filter, choice) keep working, and so does what is made
+ * of bytes alone (invocation, handshake); every other handle answers BYWAY_E_FORKED, no engine or queue can be made, and
+ * release and free run no host code.
  *
  * Process.  No signal handlers, no changes to the environment, nothing on stdout or stderr, no atexit. Threads are made
  * on first need, named byway-*, bounded.
@@ -132,12 +133,14 @@
 #define BYWAY_COMPLETION_SELECTOR 1
 
 /**
- * A source has reached its first state. (2 is retired: dials post no records.)
+ * The first state of a source is in force in a chain. (2 is retired: dials post no records.)
  */
 #define BYWAY_COMPLETION_SOURCE 3
 
 /**
- * Callbacks may run on byway's own threads.
+ * Events of rules, chains and sources are told at once, on byway's own thread `byway-callbacks`, one at a time and without
+ * anybody polling; a set whose last owner was a thread of byway's is destroyed there. Without it all of this waits for a
+ * thread of the host's to poll the queue. Every other callback runs on the thread of the call it serves.
  */
 #define BYWAY_CALLBACKS_ANY_THREAD 1
 
@@ -726,20 +729,20 @@
 #define BYWAY_EVENT_PROXY_REINSTATED 11
 
 /**
- * A rule was set or removed, or its text refused (`error`); `subject` is its key, for one in a file its URL. Comes through the engine's queue, only
- * the newest of a key.
+ * A rule was set or removed, or its text refused (`error`); `subject` is its key, for one in a file its URL. Comes
+ * through the listener's queue, only the newest of a key.
  */
 #define BYWAY_EVENT_RULE 32
 
 /**
  * A chain wants other rules than before, see `byway_chain_keys`; `subject` is its consumer URL. Comes through the
- * engine's queue.
+ * listener's queue.
  */
 #define BYWAY_EVENT_CHAIN_KEYS 33
 
 /**
  * A script rule in force failed while it routed a call, whose list stayed as it was: `error` with line and column of the
- * script, `subject` is the rule's key or URL. Comes through the engine's queue, only the newest of a rule.
+ * script, `subject` is the rule's key or URL. Comes through the listener's queue, only the newest of a rule.
  */
 #define BYWAY_EVENT_RULE_FAILED 34
 
@@ -1312,7 +1315,7 @@ typedef struct byway_proxy_selector byway_proxy_selector;
 
 /**
  * One event loop's inbox: completion records, callbacks that must run on the host's thread, deadlines. Engines may
- * share one; every selector, dial, listener and source may name its own.
+ * share one; every selector, listener and binding to a source may name its own. A dial needs none: it has a descriptor.
  */
 typedef struct byway_queue byway_queue;
 
@@ -2376,10 +2379,15 @@ typedef struct byway_listener_callbacks {
      */
     uint64_t mask;
     /**
-     * One event, on the thread that drives the operation (rules and chains: on the one that polls the queue), with no
-     * lock held.
+     * One event, on the thread that drives the operation (rules and chains: on the one that polls `queue`, or with
+     * `BYWAY_CALLBACKS_ANY_THREAD` on byway's own), with no lock held.
      */
     void (*on_event)(void *user_data, const struct byway_event *event);
+    /**
+     * Whose poll tells of rules and chains; NULL: that of the engine's queue. Retained. Events of an operation always
+     * come on the thread that drives it.
+     */
+    struct byway_queue *queue;
 } byway_listener_callbacks;
 
 /**
@@ -2837,9 +2845,13 @@ typedef struct byway_bind_options {
      */
     int32_t reserved;
     /**
-     * Where events go; NULL: the engine's. Retained.
+     * Where events and the completion record go; NULL: the engine's. Retained.
      */
     struct byway_queue *queue;
+    /**
+     * The host's own number, echoed in the completion record.
+     */
+    uint64_t tag;
 } byway_bind_options;
 
 /**
@@ -4464,6 +4476,20 @@ byway_status byway_route_service_alpn_at(const struct byway_route *self,
                                          struct byway_str *out);
 
 /**
+ * The address hints of the metadata, in order: writes up to `cap` addresses of `stride` bytes, `*total` gets their
+ * number. byway itself connects by the address records.
+ *
+ * Errors: `BYWAY_DONE` and a total of 0 when the route carries no metadata; `BYWAY_E_NULL` for a `cap` without a place,
+ * `BYWAY_E_ARGUMENT` for a stride of 0.
+ */
+BYWAY_API
+byway_status byway_route_service_hints(const struct byway_route *self,
+                                       struct byway_ip *out,
+                                       size_t stride,
+                                       size_t cap,
+                                       size_t *total);
+
+/**
  * 1 when both are the same route by value: origin, proxy, hop, and the target where byway resolved it.
  */
 BYWAY_API
@@ -4597,8 +4623,9 @@ byway_status byway_selector_next(struct byway_selector *self,
 
 /**
  * As `byway_selector_next` without waiting: `BYWAY_PENDING` is followed by exactly one `BYWAY_COMPLETION_SELECTOR`
- * record on the selector's queue, also on cancel, free and shutdown; then call again. A further poll before that record
- * shares it.
+ * record on the selector's queue, also on cancel, free and shutdown; then call again. Nothing is awaited for ever: when the
+ * engine's default timeout has passed the record says `BYWAY_E_TIMEOUT`, and a further call goes on waiting for the same
+ * answers. A further poll before that record shares it.
  *
  * Ownership: the caller owns the selection.
  * Errors: as `byway_selector_next`; `BYWAY_E_LIMIT` when the queue has no room for the record.
@@ -5032,7 +5059,8 @@ BYWAY_API void byway_handshake_free(struct byway_handshake *self);
  *
  * Ownership: the caller owns one reference; the last release removes the listener. `callbacks->destroy` runs when it is
  * gone, also when this fails.
- * Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_NULL` without `on_event`, `BYWAY_E_SHUTDOWN`.
+ * Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_NULL` without `on_event`, `BYWAY_E_BAD_HANDLE` also for `callbacks.queue`,
+ * `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_engine_add_listener(struct byway_engine *self,
@@ -6078,7 +6106,9 @@ byway_status byway_source_apply(struct byway_source *self,
  *
  * `timeout_ms`: 0 = what is known already, negative = the engine's default.
  * Ownership: the caller owns the text.
- * Errors: `BYWAY_E_NOT_FOUND` when the centre does not have it, `BYWAY_E_TIMEOUT`, or why it cannot be read.
+ * Errors: `BYWAY_E_NOT_FOUND` when the centre does not have it, `BYWAY_E_ARGUMENT` for a key that means nothing,
+ * `BYWAY_E_TIMEOUT`, `BYWAY_E_WOULD_DEADLOCK` on the thread of the engine's event loop when it would have to wait,
+ * `BYWAY_E_SHUTDOWN`, or why it cannot be read.
  */
 BYWAY_API
 byway_status byway_source_get(struct byway_source *self,
@@ -6116,11 +6146,14 @@ BYWAY_API void byway_bind_options_init(struct byway_bind_options *options);
  * Tags of providers from a source are byway's: a provider keeps its tag as long as it is there;
  * `byway_invokers_url` of a choice's list names it.
  *
- * `timeout_ms` is how long to wait for the first state: 0 = not at all, negative = the engine's default.
+ * `timeout_ms` is how long to wait for the first state: 0 = not at all, negative = the engine's default. `BYWAY_PENDING`
+ * says that it has not come by then; it comes later, and is followed by exactly one `BYWAY_COMPLETION_SOURCE` record on
+ * the binding's queue: status 0 when the first world is in force, `BYWAY_E_CANCELED` when the chain is unbound or bound
+ * anew before, `BYWAY_E_SHUTDOWN`. Until then the source the chain was bound to before goes on serving.
  * Ownership: the callbacks are taken over, also when the call fails.
  * Threads: any; on the thread that polls a queue marked as a loop it must not have to wait.
- * Errors: `BYWAY_PENDING` when the first state has not come in time: it comes later. `BYWAY_E_WOULD_DEADLOCK`,
- * `BYWAY_E_ENUM`, `BYWAY_E_SHUTDOWN`.
+ * Errors: `BYWAY_E_WOULD_DEADLOCK`, `BYWAY_E_LIMIT` when the queue has no room for a record, `BYWAY_E_ENUM`,
+ * `BYWAY_E_NULL` without `on_event`, `BYWAY_E_SHUTDOWN`; nothing is bound then, and what was bound stays.
  */
 BYWAY_API
 byway_status byway_chain_bind_source(struct byway_chain *self,
@@ -6185,7 +6218,7 @@ byway_status byway_chain_bind_status(struct byway_chain *self,
       /* keyfile */ { NULL, 0 }, /* kioslaverc */ { NULL, 0 }, /* sysconfig */ { NULL, 0 }, /* pac */ NULL }
 #define BYWAY_LISTENER_CALLBACKS_INIT \
     { sizeof(byway_listener_callbacks), /* user_data */ NULL, /* destroy */ NULL, /* mask */ UINT64_MAX, \
-      /* on_event */ NULL }
+      /* on_event */ NULL, /* queue */ NULL }
 #define BYWAY_SERVICE_OPTIONS_INIT \
     { sizeof(byway_service_options), /* target */ { NULL, 0 }, /* priority */ 0, /* port */ 0, \
       /* reserved */ 0, /* alpn */ NULL, /* alpn_len */ 0, /* ech */ { NULL, 0 }, /* hints */ NULL, \
@@ -6211,7 +6244,7 @@ byway_status byway_chain_bind_status(struct byway_chain *self,
       /* errors */ 0, /* connected */ 0, /* reserved */ 0 }
 #define BYWAY_BIND_OPTIONS_INIT \
     { sizeof(byway_bind_options), /* flags */ 0, /* empty_protection */ BYWAY_EMPTY_PROTECTION_VANISHED, \
-      /* discovery */ BYWAY_DISCOVERY_AUTO, /* reserved */ 0, /* queue */ NULL }
+      /* discovery */ BYWAY_DISCOVERY_AUTO, /* reserved */ 0, /* queue */ NULL, /* tag */ 0 }
 #define BYWAY_SOURCE_CALLBACKS_INIT \
     { sizeof(byway_source_callbacks), /* user_data */ NULL, /* destroy */ NULL, /* on_event */ NULL }
 #define BYWAY_DIAL_OPTIONS_INIT \

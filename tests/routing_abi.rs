@@ -384,6 +384,7 @@ fn proxies_are_asked_and_told_and_what_cannot_be_tried_is_skipped() {
             destroy: None,
             mask: !(1 << BYWAY_EVENT_ROUTE_POSTPONED),
             on_event: Some(on_event),
+            queue: null_mut(),
         };
         let mut listener = null_mut();
         byway_engine_add_listener(world.engine, &raw const callbacks, &raw mut listener, null_mut());

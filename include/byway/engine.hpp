@@ -126,13 +126,16 @@ public:
     {
         return detail::call([&](auto err) { return byway_engine_remove_rule(get(), key.data(), key.size(), err); });
     }
-    /** `on_event(const event &)` must not throw; `mask` as `events({BYWAY_EVENT_...})` makes it. */
-    template <class F> result<listener> listen(F on_event, std::uint64_t mask = UINT64_MAX)
+    /** `on_event(const event &)` must not throw; `mask` as `events({BYWAY_EVENT_...})` makes it. Whoever polls `inbox`
+     * (none: the engine's queue) hears of rules and chains. */
+    template <class F>
+    result<listener> listen(F on_event, std::uint64_t mask = UINT64_MAX, const byway::queue &inbox = {})
     {
         byway_listener_callbacks set = BYWAY_LISTENER_CALLBACKS_INIT;
         set.user_data = new F(std::move(on_event));
         set.destroy = detail::destroy<F>;
         set.mask = mask;
+        set.queue = inbox.get();
         set.on_event = [](void *user, const byway_event *what) noexcept { (*static_cast<F *>(user))(event(*what)); };
         return detail::make<listener>(
             [&](auto out, auto err) { return byway_engine_add_listener(get(), &set, out, err); });

@@ -27,6 +27,7 @@ struct service {
     std::string_view ech;
     std::uint16_t port = 0;
     std::vector<std::string_view> alpn;
+    std::vector<ip> hints;
 };
 
 /** What the host knows of the peer of a live connection; `flags` are `BYWAY_PEER_*`. */
@@ -93,6 +94,9 @@ public:
         out.ech = view(bytes);
         while (byway_route_service_alpn_at(this->get(), out.alpn.size(), &bytes) == BYWAY_OK)
             out.alpn.push_back(view(bytes));
+        detail::fill(out.hints, [&](ip *to, std::size_t cap, std::size_t *total) {
+            return byway_route_service_hints(this->get(), reinterpret_cast<byway_ip *>(to), sizeof(ip), cap, total);
+        });
         return out;
     }
     /** The same for equal routes, within this process. */

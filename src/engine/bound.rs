@@ -82,8 +82,15 @@ impl Target for Bound {
         let chain = self.0.chain();
         chain.together(|| {
             let mut refusals = Vec::new();
+            let late = self.0.with_slots(|slots| {
+                slots.newest_binding = slots.newest_binding.max(binding);
+                slots.newest_binding != binding
+            });
+            if late {
+                return refusals;
+            }
             if let Some(urls) = world.routers {
-                self.static_routers(&urls, &mut refusals);
+                self.static_routers(&urls, binding, &mut refusals);
             }
             let rules = chain.rules();
             for (key, text) in world.rules {
@@ -118,8 +125,10 @@ impl Target for Bound {
             if !keep_list {
                 chain.set_invokers(Invokers::none());
             }
-            // An empty set of URLs cannot be refused.
-            let _ = self.0.set_rule_urls([]);
+            if self.0.with_slots(|slots| slots.giver) == binding {
+                // An empty set of URLs cannot be refused.
+                let _ = self.0.set_rule_urls([]);
+            }
         });
     }
 
@@ -130,7 +139,7 @@ impl Target for Bound {
 
 impl Bound {
     /// Each URL that is usable becomes a router. Java 3.3 loads none of them.
-    fn static_routers(&self, urls: &[Arc<str>], refusals: &mut Vec<Refusal>) {
+    fn static_routers(&self, urls: &[Arc<str>], binding: u64, refusals: &mut Vec<Refusal>) {
         let dialect = self.dialect();
         if dialect == Dialect::Dubbo3 {
             return;
@@ -154,7 +163,7 @@ impl Bound {
                 Err(error) => refusals.push(Refusal { key: Arc::clone(text), error }),
             }
         }
-        if let Err(error) = self.0.replace_static(rules) {
+        if let Err(error) = self.0.replace_static(rules, binding) {
             refusals.push(Refusal { key: "routers".into(), error });
         }
     }

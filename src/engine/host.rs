@@ -1,12 +1,15 @@
 //! Rules for running host code: when it may run, how it is counted, when its `destroy` runs.
 //!
-//! Host code runs only through [`Engine::host_call`], on a thread that is inside the library. `destroy` runs exactly
+//! Host code runs only through [`Engine::host_call`], on a thread that is inside the library, or where the host allows
+//! it on the one of [`outside`]. `destroy` runs exactly
 //! once, on a thread that is inside the library and about to leave it, when no lock of ours is held: when the last
 //! owner of a set is gone ([`Engine::retire_set`]), or in shutdown, whichever is first; a shutdown waits for those that
 //! run on other threads.
 
 use super::Engine;
 use crate::error::Status;
+use crate::runtime::outside;
+use crate::runtime::queue::{Job, Queue};
 use crate::sys::record;
 use crate::sys::{fence, fork, thread};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -112,7 +115,7 @@ impl Engine {
     /// finds it.
     pub fn retire_set(self: &Arc<Self>, id: u64, end: Arc<End>) {
         let engine = Arc::downgrade(self);
-        retire(Box::new(move || {
+        let job = move || {
             let ended = end.run();
             let Some(engine) = engine.upgrade() else { return };
             if ended == Ended::Done {
@@ -121,7 +124,23 @@ impl Engine {
             if engine.check_open().is_err() {
                 engine.callback_left();
             }
-        }));
+        };
+        // A thread of ours that is to end a set hands that to the thread for it, where the host allows it.
+        let on_ours =
+            self.options().callbacks_any_thread && !fork::is_child() && !record::current().is_inside();
+        if !on_ours || !outside::post(0, Box::new(job.clone())) {
+            retire(Box::new(job));
+        }
+    }
+
+    /// Has `job`, which tells a host of a change, run by whoever polls `queue`; where the host allows it on a thread of
+    /// ours, at once and without anybody polling. What waits under the same key (0: none) is replaced.
+    pub fn tell_later(&self, queue: &Queue, key: u64, job: Job) {
+        if !self.options().callbacks_any_thread {
+            queue.post_latest(key, job);
+        } else if !outside::post(key, job) {
+            queue.note_lost();
+        }
     }
 
     /// Runs host code for `object` (an address that recognises the handle the call is for; 0 when there is none).

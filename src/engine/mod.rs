@@ -1,6 +1,7 @@
 //! Engine: composes runtime, route database, rules, chains and sources into the one thing a host holds.
 
 mod bound;
+pub mod first_state;
 pub mod host;
 pub mod routes;
 pub mod routing;
@@ -90,7 +91,12 @@ impl Engine {
             id,
             database: RouteDatabase::new(options.database),
             routing: routing::Routing::new(options.dialect),
-            routes: routes::Routes::new(options.settings.clone(), options.dns_cache_ms, options.bad_proxy_ms),
+            routes: routes::Routes::new(
+                options.settings.clone(),
+                options.dns_cache_ms,
+                options.bad_proxy_ms,
+                options.clock.clone(),
+            ),
             options,
             state: AtomicU8::new(OPEN),
             sets: HostSets::default(),

@@ -154,6 +154,10 @@ pub(super) struct Slots {
     built_in: Vec<RouterSlot>,
     pub(super) from_urls: Vec<StaticRule>,
     pub(super) watching: Option<Watching>,
+    /// The binding whose source gave `from_urls`, 0 for the host.
+    pub(super) giver: u64,
+    /// The newest binding that has put a world in force: what an older one still brings comes too late.
+    pub(super) newest_binding: u64,
     added: Vec<RouterSlot>,
 }
 
@@ -179,20 +183,23 @@ impl Engine {
         })
     }
 
-    /// Tells listeners through the queue; a notice about the same subject that still waits there is replaced.
+    /// Tells listeners through their queues; a notice about the same subject that still waits there is replaced.
     pub(super) fn announce(&self, kind: NoticeKind, subject: &Arc<str>, error: Option<Error>) {
         if !self.listeners().wants(kind) {
             return;
         }
-        let mut hasher = DefaultHasher::new();
-        (self.id(), kind as i32, &**subject).hash(&mut hasher);
-        let (engine, notice) = (self.own.clone(), Notice { kind, subject: Arc::clone(subject), error });
-        let job = move || {
-            if let Some(engine) = engine.upgrade() {
-                engine.listeners().notify(&notice);
-            }
-        };
-        self.queue().post_latest(hasher.finish() | 1, Box::new(job));
+        for (listener, queue) in self.listeners().inboxes(kind) {
+            let mut hasher = DefaultHasher::new();
+            (self.id(), listener, kind as i32, &**subject).hash(&mut hasher);
+            let notice = Notice { kind, subject: Arc::clone(subject), error: error.clone() };
+            let engine = self.own.clone();
+            let job = move || {
+                if let Some(engine) = engine.upgrade() {
+                    engine.listeners().notify(listener, &notice);
+                }
+            };
+            self.tell_later(queue.as_ref().unwrap_or(self.queue()), hasher.finish() | 1, Box::new(job));
+        }
     }
 
     /// A chain for a consumer, with the dialect's built-in routers and the engine's named ones, without providers.
@@ -292,7 +299,7 @@ impl RoutingChain {
             };
             rules.extend(self.static_rule(text).map_err(named)?);
         }
-        self.replace_static(rules)
+        self.replace_static(rules, 0)
     }
 
     /// Looks at the routers.

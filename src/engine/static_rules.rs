@@ -147,8 +147,9 @@ impl RoutingChain {
         Err(Error::new(Status::E_UNSUPPORTED, why).subject("router"))
     }
 
-    /// Puts these static rules in the place of those before, as one world, and has their files watched.
-    pub(super) fn replace_static(&self, rules: Vec<StaticRule>) -> Result<()> {
+    /// Puts these static rules in the place of those before, as one world, and has their files watched. `giver` is the
+    /// binding they are from, 0 for the host.
+    pub(super) fn replace_static(&self, rules: Vec<StaticRule>, giver: u64) -> Result<()> {
         let topics: Vec<Topic> = rules.iter().filter_map(|rule| rule.file.as_ref().map(topic_of)).collect();
         let watching = match topics.is_empty() {
             true => None,
@@ -159,6 +160,7 @@ impl RoutingChain {
         };
         let before = self.change(|slots| {
             slots.from_urls = rules;
+            slots.giver = giver;
             std::mem::replace(&mut slots.watching, watching)
         });
         self.watch();

@@ -7,13 +7,14 @@ use super::error::{self, byway_error};
 use super::guard::{Fail, call, call_or};
 use super::handle;
 use super::library::{Layout, layout};
-use super::queue::byway_queue;
+use super::queue::{BYWAY_COMPLETION_SOURCE, byway_queue};
 use super::source::{byway_source, until};
 use super::status::byway_status;
 use super::text::{self, byway_text};
 use crate::engine::Engine;
+use crate::engine::first_state::FirstState;
 use crate::error::{Error, Status};
-use crate::runtime::queue::Queue;
+use crate::runtime::queue::{Completion, Queue};
 use crate::source::bind::{BindEvent, BindOptions, Binding, Discovery, EmptyProtection};
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -116,13 +117,15 @@ pub struct byway_bind_options {
     pub discovery: i32,
     /// 0.
     pub reserved: i32,
-    /// Where events go; NULL: the engine's. Retained.
+    /// Where events and the completion record go; NULL: the engine's. Retained.
     pub queue: *mut byway_queue,
+    /// The host's own number, echoed in the completion record.
+    pub tag: u64,
 }
 
 // SAFETY: repr(C), size first, plain numbers and pointers.
 unsafe impl Versioned for byway_bind_options {
-    const FIRST_SIZE: usize = size_of::<Self>();
+    const FIRST_SIZE: usize = core::mem::offset_of!(Self, tag);
     const INIT: Self = byway_bind_options {
         struct_size: size_of::<Self>(),
         flags: 0,
@@ -130,13 +133,14 @@ unsafe impl Versioned for byway_bind_options {
         discovery: BYWAY_DISCOVERY_AUTO,
         reserved: 0,
         queue: core::ptr::null_mut(),
+        tag: 0,
     };
 }
 
 pub(super) const LAYOUTS: &[Layout] = &[
     layout!(byway_source_event { struct_size, worlds, subject, error, kind, status }),
     layout!(byway_source_callbacks { struct_size, user_data, destroy, on_event }),
-    layout!(byway_bind_options { struct_size, flags, empty_protection, discovery, reserved, queue }),
+    layout!(byway_bind_options { struct_size, flags, empty_protection, discovery, reserved, queue, tag }),
 ];
 
 /// Sets every option to its default.
@@ -157,11 +161,14 @@ pub unsafe extern "C" fn byway_bind_options_init(options: *mut byway_bind_option
 /// Tags of providers from a source are byway's: a provider keeps its tag as long as it is there;
 /// `byway_invokers_url` of a choice's list names it.
 ///
-/// `timeout_ms` is how long to wait for the first state: 0 = not at all, negative = the engine's default.
+/// `timeout_ms` is how long to wait for the first state: 0 = not at all, negative = the engine's default. `BYWAY_PENDING`
+/// says that it has not come by then; it comes later, and is followed by exactly one `BYWAY_COMPLETION_SOURCE` record on
+/// the binding's queue: status 0 when the first world is in force, `BYWAY_E_CANCELED` when the chain is unbound or bound
+/// anew before, `BYWAY_E_SHUTDOWN`. Until then the source the chain was bound to before goes on serving.
 /// Ownership: the callbacks are taken over, also when the call fails.
 /// Threads: any; on the thread that polls a queue marked as a loop it must not have to wait.
-/// Errors: `BYWAY_PENDING` when the first state has not come in time: it comes later. `BYWAY_E_WOULD_DEADLOCK`,
-/// `BYWAY_E_ENUM`, `BYWAY_E_SHUTDOWN`.
+/// Errors: `BYWAY_E_WOULD_DEADLOCK`, `BYWAY_E_LIMIT` when the queue has no room for a record, `BYWAY_E_ENUM`,
+/// `BYWAY_E_NULL` without `on_event`, `BYWAY_E_SHUTDOWN`; nothing is bound then, and what was bound stays.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_chain_bind_source(
     self_: *mut byway_chain,
@@ -195,29 +202,60 @@ pub unsafe extern "C" fn byway_chain_bind_source(
             Some(queue) => Arc::clone(&handle::shared(queue.as_ptr(), "options.queue")?.0),
             None => Arc::clone(chain.engine.queue()),
         };
-        let bind = bind_options(&options, chain, set, &queue)?;
+        let mut bind = bind_options(&options, chain, set, &queue)?;
+        let record = Completion { tag: options.tag, kind: BYWAY_COMPLETION_SOURCE, ..Completion::default() };
+        let first = FirstState::expect(&chain.engine, &queue, record)?;
+        bind.events = Some(first.watch(bind.events.take()));
         let binding = chain.routing.bind(source, bind);
-        let end = Instant::now().checked_add(until(timeout_ms, &chain.engine));
-        let mut ready = binding.wait_ready(Duration::ZERO).is_ok();
-        if !ready && timeout_ms != 0 && queue.would_deadlock() {
-            return Err(Status::E_WOULD_DEADLOCK.into());
-        }
-        while !ready && timeout_ms != 0 {
-            chain.engine.check_open()?;
-            let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
-            if left.is_zero() {
-                break;
-            }
-            // In slices, so that a shutdown is seen.
-            ready = binding.wait_ready(left.min(Duration::from_millis(50))).is_ok();
-        }
-        let before = chain.binding.lock().replace(binding);
-        if let Some(before) = before {
-            // The new source's list is in force, or comes: the old one must not be taken out of the chain.
-            before.unbind(true);
-        }
-        Ok(if ready { Status::OK } else { Status::PENDING })
+        let is_there = wait_for(&binding, chain, &queue, timeout_ms).inspect_err(|_| first.forget())?;
+        let mut place = chain.binding.lock();
+        let before = place.take().and_then(BoundTo::serving);
+        *place = Some(BoundTo { binding, first: Arc::clone(&first) });
+        drop(place);
+        Ok(if first.is_awaited(is_there, before) { Status::PENDING } else { Status::OK })
     })
+}
+
+/// Waits for the first state, as long as the caller says; whether it is there.
+fn wait_for(binding: &Binding, chain: &ChainHandle, queue: &Queue, timeout_ms: i64) -> Result<bool, Fail> {
+    let end = Instant::now().checked_add(until(timeout_ms, &chain.engine));
+    let mut ready = binding.wait_ready(Duration::ZERO).is_ok();
+    if !ready && timeout_ms != 0 && queue.would_deadlock() {
+        return Err(Status::E_WOULD_DEADLOCK.into());
+    }
+    while !ready && timeout_ms != 0 {
+        chain.engine.check_open()?;
+        let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+        if left.is_zero() {
+            break;
+        }
+        // In slices, so that a shutdown is seen.
+        ready = binding.wait_ready(left.min(Duration::from_millis(50))).is_ok();
+    }
+    Ok(ready)
+}
+
+/// What a chain is bound to.
+pub(crate) struct BoundTo {
+    pub(crate) binding: Binding,
+    first: Arc<FirstState>,
+}
+
+impl BoundTo {
+    /// Ends it, and what still serves in its place.
+    fn unbind(self, keep_list: bool) {
+        if let Some(before) = self.first.take_before() {
+            before.unbind(keep_list);
+        }
+        self.binding.unbind(keep_list);
+    }
+
+    /// Another source takes its place: what serves until that has given its first state.
+    fn serving(self) -> Option<Binding> {
+        let Some(before) = self.first.take_before() else { return Some(self.binding) };
+        self.binding.unbind(true);
+        Some(before)
+    }
 }
 
 type EventSet = Arc<Set<byway_source_callbacks>>;
@@ -263,7 +301,8 @@ fn bind_options(
         };
         let key = keys.hash_one((kind_of(event), subject)) | 1;
         let (set, engine, event) = (Arc::clone(&set), Weak::clone(&engine), event.clone());
-        inbox.post_latest(key, Box::new(move || deliver(&set, &engine, &event)));
+        let Some(owner) = engine.upgrade() else { return };
+        owner.tell_later(&inbox, key, Box::new(move || deliver(&set, &engine, &event)));
     }));
     Ok(bind)
 }
@@ -323,7 +362,7 @@ pub unsafe extern "C" fn byway_chain_bind_status(
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
         let chain = handle::shared(self_, "self")?;
-        let status = chain.binding.lock().as_ref().map(Binding::status);
+        let status = chain.binding.lock().as_ref().map(|bound| bound.binding.status());
         let Some(status) = status else {
             return Err(Error::new(Status::E_STATE, "the chain is not bound to a source")
                 .subject("self")

@@ -1,6 +1,7 @@
 //! `byway_chain`: routers over one provider list for one consumer.
 
 use super::arguments::{self, Versioned};
+use super::binding::BoundTo;
 use super::choice::{self, byway_choice};
 use super::engine::byway_engine;
 use super::error::byway_error;
@@ -21,7 +22,6 @@ use crate::engine::Engine;
 use crate::engine::routing::{ChainWish, RoutingChain};
 use crate::error::{Error, Status};
 use crate::rules::dialect::Dialect;
-use crate::source::bind::Binding;
 use crate::sys::slab::owned::Owned;
 use core::ffi::c_char;
 use parking_lot::Mutex;
@@ -38,7 +38,7 @@ handle!(byway_chain, ChainHandle, 20, false);
 /// The chain and the engine it lives in.
 pub(crate) struct ChainHandle {
     /// Before the chain, so that it lets go first.
-    pub(crate) binding: Mutex<Option<Binding>>,
+    pub(crate) binding: Mutex<Option<BoundTo>>,
     pub(crate) engine: Arc<Engine>,
     pub(crate) routing: Arc<RoutingChain>,
 }
@@ -429,8 +429,8 @@ pub unsafe extern "C" fn byway_chain_add_router(
         slot.by_default = true;
         chain.routing.add_router(slot)?;
         // Other routers may want other keys.
-        if let Some(binding) = &*chain.binding.lock() {
-            binding.refresh();
+        if let Some(bound) = &*chain.binding.lock() {
+            bound.binding.refresh();
         }
         Ok(Status::OK)
     })

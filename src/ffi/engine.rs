@@ -40,7 +40,9 @@ impl Drop for EngineHandle {
     }
 }
 
-/// Callbacks may run on byway's own threads.
+/// Events of rules, chains and sources are told at once, on byway's own thread `byway-callbacks`, one at a time and without
+/// anybody polling; a set whose last owner was a thread of byway's is destroyed there. Without it all of this waits for a
+/// thread of the host's to poll the queue. Every other callback runs on the thread of the call it serves.
 pub const BYWAY_CALLBACKS_ANY_THREAD: u32 = 1;
 
 /// A failure counts at once.

@@ -9,12 +9,14 @@ use super::guard::{Fail, call, call_or};
 use super::handle::{self, handle};
 use super::library::{Layout, layout};
 use super::proxy::{self, byway_proxy};
+use super::queue::byway_queue;
 use super::route::{self, byway_route};
 use super::status::byway_status;
 use crate::engine::Engine;
 use crate::engine::routes::listen::{Listener, Notice};
 use crate::error::Status;
 use crate::net::{Event, Listed};
+use crate::runtime::queue::Queue;
 use core::ffi::c_void;
 use std::sync::{Arc, Weak};
 
@@ -69,14 +71,14 @@ pub const BYWAY_EVENT_ROUTE_FILTERED: i32 = 9;
 pub const BYWAY_EVENT_PROXY_MARKED_BAD: i32 = 10;
 /// That time is over, the proxy is back in its place; `proxies` has it. Told when a list with it is asked for.
 pub const BYWAY_EVENT_PROXY_REINSTATED: i32 = 11;
-/// A rule was set or removed, or its text refused (`error`); `subject` is its key, for one in a file its URL. Comes through the engine's queue, only
-/// the newest of a key.
+/// A rule was set or removed, or its text refused (`error`); `subject` is its key, for one in a file its URL. Comes
+/// through the listener's queue, only the newest of a key.
 pub const BYWAY_EVENT_RULE: i32 = 32;
 /// A chain wants other rules than before, see `byway_chain_keys`; `subject` is its consumer URL. Comes through the
-/// engine's queue.
+/// listener's queue.
 pub const BYWAY_EVENT_CHAIN_KEYS: i32 = 33;
 /// A script rule in force failed while it routed a call, whose list stayed as it was: `error` with line and column of the
-/// script, `subject` is the rule's key or URL. Comes through the engine's queue, only the newest of a rule.
+/// script, `subject` is the rule's key or URL. Comes through the listener's queue, only the newest of a rule.
 pub const BYWAY_EVENT_RULE_FAILED: i32 = 34;
 
 /// One event. What does not belong to its kind is empty. Everything is borrowed until the callback returns;
@@ -124,20 +126,24 @@ pub struct byway_listener_callbacks {
     pub destroy: callbacks::byway_destroy,
     /// Bits `1 << BYWAY_EVENT_*` of the kinds to be told of. Nothing is built for others.
     pub mask: u64,
-    /// One event, on the thread that drives the operation (rules and chains: on the one that polls the queue), with no
-    /// lock held.
+    /// One event, on the thread that drives the operation (rules and chains: on the one that polls `queue`, or with
+    /// `BYWAY_CALLBACKS_ANY_THREAD` on byway's own), with no lock held.
     pub on_event: Option<unsafe extern "C-unwind" fn(user_data: *mut c_void, event: *const byway_event)>,
+    /// Whose poll tells of rules and chains; NULL: that of the engine's queue. Retained. Events of an operation always
+    /// come on the thread that drives it.
+    pub queue: *mut byway_queue,
 }
 
 // SAFETY: repr(C), size first; a null function pointer is `None` and any other bits are the host's promise.
 unsafe impl Versioned for byway_listener_callbacks {
-    const FIRST_SIZE: usize = size_of::<Self>();
+    const FIRST_SIZE: usize = core::mem::offset_of!(Self, queue);
     const INIT: Self = byway_listener_callbacks {
         struct_size: size_of::<Self>(),
         user_data: core::ptr::null_mut(),
         destroy: None,
         mask: u64::MAX,
         on_event: None,
+        queue: core::ptr::null_mut(),
     };
 }
 
@@ -160,17 +166,22 @@ pub(super) const LAYOUTS: &[Layout] = &[
         ips_len,
         error,
     }),
-    layout!(byway_listener_callbacks { struct_size, user_data, destroy, mask, on_event }),
+    layout!(byway_listener_callbacks { struct_size, user_data, destroy, mask, on_event, queue }),
 ];
 
 struct HostSet {
     set: Arc<Set<byway_listener_callbacks>>,
     engine: Weak<Engine>,
+    queue: Option<Arc<Queue>>,
 }
 
 impl Listener for HostSet {
     fn mask(&self) -> u64 {
         self.set.raw().mask
+    }
+
+    fn queue(&self) -> Option<&Arc<Queue>> {
+        self.queue.as_ref()
     }
 
     fn notice(&self, notice: &Notice) {
@@ -244,7 +255,8 @@ impl Listener for HostSet {
 ///
 /// Ownership: the caller owns one reference; the last release removes the listener. `callbacks->destroy` runs when it is
 /// gone, also when this fails.
-/// Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_NULL` without `on_event`, `BYWAY_E_SHUTDOWN`.
+/// Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_NULL` without `on_event`, `BYWAY_E_BAD_HANDLE` also for `callbacks.queue`,
+/// `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_engine_add_listener(
     self_: *mut byway_engine,
@@ -258,8 +270,9 @@ pub unsafe extern "C" fn byway_engine_add_listener(
         if set.raw().on_event.is_none() {
             return Err(Fail::Parameter(Status::E_NULL, "callbacks.on_event"));
         }
+        let queue = handle::optional(set.raw().queue, "callbacks.queue")?.map(|queue| Arc::clone(&queue.0));
         let id = engine.next_id();
-        let listener: Arc<dyn Listener> = Arc::new(HostSet { set, engine: Arc::downgrade(&engine) });
+        let listener: Arc<dyn Listener> = Arc::new(HostSet { set, engine: Arc::downgrade(&engine), queue });
         engine.listeners().add(id, &listener);
         *out = handle::hand_out(ListenerHandle { engine: Arc::downgrade(&engine), id });
         Ok(Status::OK)

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// One event loop's inbox: completion records, callbacks that must run on the host's thread, deadlines. Engines may
-/// share one; every selector, dial, listener and source may name its own.
+/// share one; every selector, listener and binding to a source may name its own. A dial needs none: it has a descriptor.
 pub struct byway_queue {
     _private: [u8; 0],
 }
@@ -67,7 +67,7 @@ pub struct byway_completion {
 
 /// A selector's `poll_next` may be called again.
 pub const BYWAY_COMPLETION_SELECTOR: i32 = 1;
-/// A source has reached its first state. (2 is retired: dials post no records.)
+/// The first state of a source is in force in a chain. (2 is retired: dials post no records.)
 pub const BYWAY_COMPLETION_SOURCE: i32 = 3;
 
 /// Tells a host without descriptors that a queue went from empty to non-empty.

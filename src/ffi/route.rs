@@ -3,7 +3,7 @@
 use super::address::{byway_address, byway_ip, ip_of, ip_out};
 use super::arguments::{self, Versioned, byway_str};
 use super::error::byway_error;
-use super::guard::{self, Fail, call, call_bare, call_or, status_bare};
+use super::guard::{self, Fail, call, call_bare, call_or, call_quiet, status_bare};
 use super::handle::{self, handle};
 use super::library::{Layout, layout};
 use super::proxy::{self, byway_proxy, lend};
@@ -421,6 +421,30 @@ pub unsafe extern "C" fn byway_route_service_alpn_at(
         let Some(id) = service.and_then(|service| service.alpn.get(index)) else { return Ok(Status::DONE) };
         *out = byway_str { data: id.as_ptr().cast(), len: id.len() };
         Ok(Status::OK)
+    })
+}
+
+/// The address hints of the metadata, in order: writes up to `cap` addresses of `stride` bytes, `*total` gets their
+/// number. byway itself connects by the address records.
+///
+/// Errors: `BYWAY_DONE` and a total of 0 when the route carries no metadata; `BYWAY_E_NULL` for a `cap` without a place,
+/// `BYWAY_E_ARGUMENT` for a stride of 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_route_service_hints(
+    self_: *const byway_route,
+    out: *mut byway_ip,
+    stride: usize,
+    cap: usize,
+    total: *mut usize,
+) -> byway_status {
+    call_quiet(|| {
+        let _ = arguments::out(total, 0, "total")?;
+        let service = handle::shared(self_, "self")?.route.service();
+        let hints = service.map_or(&[][..], |service| &service.hints);
+        arguments::fill(out, stride, cap, total, hints.len(), |at| {
+            hints.get(at).map_or(byway_ip::NONE, |&hint| ip_out(hint))
+        })?;
+        Ok(if service.is_some() { Status::OK } else { Status::DONE })
     })
 }
 

@@ -228,8 +228,9 @@ pub unsafe extern "C" fn byway_selector_next(
 }
 
 /// As `byway_selector_next` without waiting: `BYWAY_PENDING` is followed by exactly one `BYWAY_COMPLETION_SELECTOR`
-/// record on the selector's queue, also on cancel, free and shutdown; then call again. A further poll before that record
-/// shares it.
+/// record on the selector's queue, also on cancel, free and shutdown; then call again. Nothing is awaited for ever: when the
+/// engine's default timeout has passed the record says `BYWAY_E_TIMEOUT`, and a further call goes on waiting for the same
+/// answers. A further poll before that record shares it.
 ///
 /// Ownership: the caller owns the selection.
 /// Errors: as `byway_selector_next`; `BYWAY_E_LIMIT` when the queue has no room for the record.

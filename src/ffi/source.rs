@@ -390,7 +390,9 @@ pub unsafe extern "C" fn byway_source_apply(
 ///
 /// `timeout_ms`: 0 = what is known already, negative = the engine's default.
 /// Ownership: the caller owns the text.
-/// Errors: `BYWAY_E_NOT_FOUND` when the centre does not have it, `BYWAY_E_TIMEOUT`, or why it cannot be read.
+/// Errors: `BYWAY_E_NOT_FOUND` when the centre does not have it, `BYWAY_E_ARGUMENT` for a key that means nothing,
+/// `BYWAY_E_TIMEOUT`, `BYWAY_E_WOULD_DEADLOCK` on the thread of the engine's event loop when it would have to wait,
+/// `BYWAY_E_SHUTDOWN`, or why it cannot be read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_source_get(
     self_: *mut byway_source,
@@ -405,7 +407,17 @@ pub unsafe extern "C" fn byway_source_get(
         let source = open(self_)?;
         let topic = Topic::parse(arguments::text(key, key_len, "key")?)?;
         let timeout = until(timeout_ms, &source.engine);
-        *out = match source.source.get(&topic, timeout)? {
+        let on_loop = source.engine.queue().would_deadlock();
+        let timeout = if on_loop { Duration::ZERO } else { timeout };
+        let is_open = || source.engine.check_open().is_ok();
+        let found = source.source.get_while(&topic, timeout, &is_open).map_err(|error| {
+            match (error.status() == Status::E_TIMEOUT, is_open()) {
+                (true, false) => Fail::from(Status::E_SHUTDOWN),
+                (true, true) if on_loop && timeout_ms != 0 => Fail::from(Status::E_WOULD_DEADLOCK),
+                _ => Fail::from(error),
+            }
+        })?;
+        *out = match found {
             Value::Text(found) => text::hand_out(found.to_string()),
             Value::List(list) => text::hand_out(list.join("\n")),
             Value::Absent => {

@@ -3,5 +3,6 @@
 pub mod clock;
 pub mod file;
 pub mod notice;
+pub mod outside;
 pub mod queue;
 pub mod random;

@@ -109,7 +109,8 @@ impl Notice {
         self.queue.attend();
     }
 
-    /// Has one record posted when something happens after `seen`; at once when it already has.
+    /// Has one record posted when something happens after `seen`, at once when it already has, and at the latest at
+    /// `deadline`, with [`Status::E_TIMEOUT`].
     ///
     /// # Errors
     /// [`Status::E_LIMIT`] when the queue has no room, [`Status::E_STATE`] when a record is already on its way.
@@ -120,7 +121,7 @@ impl Notice {
         deadline: Option<Instant>,
     ) -> Result<(), Status> {
         let mut place = self.ticket.lock();
-        if place.is_some() {
+        if place.as_ref().is_some_and(|ticket| !ticket.is_spent()) {
             return Err(Status::E_STATE);
         }
         *place = Some(self.queue.expect(completion, deadline, Arc::clone(&self.canceled))?);
@@ -185,6 +186,19 @@ mod tests {
         thread.join().unwrap();
         assert_eq!(records(&queue), [Status::E_CANCELED.0]);
         assert!(notice.is_canceled());
+    }
+
+    #[test]
+    fn a_poll_that_timed_out_can_be_announced_again() {
+        let queue = Queue::new(QueueOptions::default());
+        let notice = Notice::new(Arc::clone(&queue));
+        let seen = notice.seen();
+        notice.announce(seen, Completion::default(), Some(Instant::now())).unwrap();
+        assert_eq!(notice.announce(seen, Completion::default(), None), Err(Status::E_STATE));
+        assert_eq!(records(&queue), [Status::E_TIMEOUT.0]);
+        notice.announce(seen, Completion::default(), None).unwrap();
+        notice.wake();
+        assert_eq!(records(&queue), [0]);
     }
 
     #[test]

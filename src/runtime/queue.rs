@@ -124,7 +124,7 @@ impl Queue {
         let signal = self.signal.get_or_try_init(Signal::new).map_err(|_| Status::E_RESOURCES)?;
         // What came before the descriptor existed must show on it.
         let inner = self.inner.lock();
-        if inner.has_work() || self.attention.load(Ordering::SeqCst) {
+        if inner.has_work() || inner.woken || self.attention.load(Ordering::SeqCst) {
             signal.raise();
         }
         signal.arm(inner.next_deadline());
@@ -135,7 +135,10 @@ impl Queue {
     /// one, so that it is dropped where host code may run.
     pub fn set_notify(&self, notify: Option<Notify>) -> Option<Arc<Notify>> {
         let before = self.notify.swap(notify.map(Arc::new));
-        if self.inner.lock().has_work() {
+        let inner = self.inner.lock();
+        let waits = inner.has_work() || inner.woken;
+        drop(inner);
+        if waits {
             self.call_notify();
         }
         before
@@ -179,6 +182,11 @@ impl Queue {
         self.inner.lock().lost
     }
 
+    /// Counts what was meant for this queue's host and went another way until it was dropped there.
+    pub fn note_lost(&self) {
+        self.inner.lock().lost += 1;
+    }
+
     /// True when a blocking call on this thread would have to wait for itself.
     pub fn would_deadlock(&self) -> bool {
         self.is_loop && self.poller.load(Ordering::Relaxed) == this_thread()
@@ -196,8 +204,8 @@ impl Queue {
         deadline: Option<Instant>,
         canceled: Arc<AtomicBool>,
     ) -> Result<Ticket, Status> {
-        let mut inner = self.inner.lock();
-        let inner = &mut *inner;
+        let mut guard = self.inner.lock();
+        let inner = &mut *guard;
         let waiting = inner.pending.len() - inner.vacant.len() + inner.records.len();
         if waiting >= inner.capacity {
             return Err(Status::E_LIMIT);
@@ -213,9 +221,16 @@ impl Queue {
         if let Some(place) = inner.pending.get_mut(slot) {
             *place = entry;
         }
+        let mut sooner = false;
         if let Some(deadline) = deadline {
+            sooner = inner.deadlines.first().is_none_or(|&(first, _)| deadline < first);
             inner.deadlines.insert((deadline, slot));
             self.rearm(inner);
+        }
+        drop(guard);
+        if sooner {
+            // Who watches no descriptor has to look for the new deadline.
+            self.call_notify();
         }
         Ok(Ticket { queue: Arc::clone(self), slot })
     }
@@ -308,14 +323,14 @@ impl Queue {
             signal.arm(inner.next_deadline());
         }
         drop(inner);
-        let reset = PollEnds(self);
-        for (_, job) in jobs {
+        let mut taken = Taken { queue: self, jobs, records };
+        while let Some((_, job)) = taken.jobs.pop_front() {
             job();
         }
-        for record in records {
+        while let Some(record) = taken.records.pop_front() {
             deliver(record);
         }
-        drop(reset);
+        drop(taken);
         Ok(count)
     }
 
@@ -373,12 +388,26 @@ impl Queue {
     }
 }
 
-/// Lets the next poll in, also when a job panics.
-struct PollEnds<'q>(&'q Queue);
+/// What one poll took out. Ends the poll, also when a job panics: what has not had its turn goes back to the front.
+struct Taken<'q> {
+    queue: &'q Queue,
+    jobs: VecDeque<(u64, Job)>,
+    records: VecDeque<Completion>,
+}
 
-impl Drop for PollEnds<'_> {
+impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        self.0.inner.lock().polling = false;
+        let mut inner = self.queue.inner.lock();
+        inner.polling = false;
+        if self.jobs.is_empty() && self.records.is_empty() {
+            return;
+        }
+        self.jobs.append(&mut inner.jobs);
+        self.records.append(&mut inner.records);
+        core::mem::swap(&mut inner.jobs, &mut self.jobs);
+        core::mem::swap(&mut inner.records, &mut self.records);
+        drop(inner);
+        self.queue.ring();
     }
 }
 
@@ -405,9 +434,24 @@ impl Inner {
 }
 
 impl Ticket {
+    /// True when the record has been posted, by the deadline or a cancel.
+    pub fn is_spent(&self) -> bool {
+        let inner = self.queue.inner.lock();
+        inner.pending.get(self.slot).is_none_or(Option::is_none)
+    }
+
     /// Posts the record; does nothing when the deadline or a cancel came first.
     pub fn complete(self, status: Status) {
         self.finish(status);
+    }
+
+    /// Takes the announcement back: no record is posted.
+    pub fn retract(self) {
+        let mut inner = self.queue.inner.lock();
+        let entry = inner.pending.get_mut(self.slot).and_then(Option::take);
+        if let Some(deadline) = entry.and_then(|entry| entry.deadline) {
+            inner.deadlines.remove(&(deadline, self.slot));
+        }
     }
 
     fn finish(&self, status: Status) {
@@ -471,6 +515,8 @@ mod tests {
         got.sort_unstable();
         let (timeout, cancel) = (Status::E_TIMEOUT.0, Status::E_CANCELED.0);
         assert_eq!(got, [(1, timeout), (2, 0), (3, cancel), (4, cancel)]);
+        queue.expect(record(5), Some(Instant::now()), flag()).unwrap().retract();
+        assert_eq!(queue.deadline(), None);
         expired.complete(Status::OK);
         by_signal.complete(Status::OK);
         assert!(poll(&queue, Some(Duration::ZERO)).is_empty());
@@ -501,6 +547,60 @@ mod tests {
         assert!(readable(fd));
         poll(&queue, Some(Duration::ZERO));
         assert!(!readable(fd));
+        assert_eq!(ran.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_wake_up_that_came_before_the_descriptor_shows_on_it() {
+        let queue = Queue::new(QueueOptions::default());
+        queue.wakeup();
+        let fd = queue.fd().unwrap();
+        assert!(readable(fd));
+        poll(&queue, Some(Duration::ZERO));
+        assert!(!readable(fd));
+    }
+
+    #[test]
+    fn a_deadline_that_passes_shows_on_the_descriptor_and_ends_in_a_record() {
+        let queue = Queue::new(QueueOptions::default());
+        let told = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&told);
+        let notify: Notify = Arc::new(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        });
+        queue.set_notify(Some(notify));
+        let fd = queue.fd().unwrap();
+        let far = Instant::now() + Duration::from_secs(3600);
+        let late = queue.expect(record(1), Some(far), flag()).unwrap();
+        assert!(queue.deadline().is_some_and(|left| left > Duration::from_secs(3000)));
+        assert!(!readable(fd) && !late.is_spent());
+        let past = queue.expect(record(2), Some(Instant::now()), flag()).unwrap();
+        assert_eq!(told.load(Ordering::Relaxed), 2, "each is sooner than what was there");
+        assert_eq!(queue.deadline(), Some(Duration::ZERO));
+        while !readable(fd) {
+            std::thread::yield_now();
+        }
+        let got: Vec<_> = poll(&queue, None).iter().map(|c| (c.id, c.status)).collect();
+        assert_eq!(got, [(2, Status::E_TIMEOUT.0)]);
+        assert!(past.is_spent() && !readable(fd));
+        late.complete(Status::OK);
+        assert_eq!(poll(&queue, None), [record(1)]);
+        assert_eq!(queue.deadline(), None);
+    }
+
+    #[test]
+    fn a_job_that_panics_takes_nothing_with_it() {
+        let queue = Queue::new(QueueOptions::default());
+        let ran = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&ran);
+        queue.expect(record(5), None, flag()).unwrap().complete(Status::OK);
+        queue.post(Box::new(|| panic!("meant")));
+        queue.post(Box::new(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        }));
+        let polled = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| poll(&queue, None)));
+        assert!(polled.is_err() && ran.load(Ordering::Relaxed) == 0);
+        assert_eq!(poll(&queue, None), [record(5)]);
         assert_eq!(ran.load(Ordering::Relaxed), 1);
     }
 

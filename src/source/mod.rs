@@ -33,7 +33,7 @@ use board::{Board, WatchId, Watcher};
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use topic::{Topic, Value};
 
 /// A centre that rules and provider lists come from. Implementations publish on their [`Board`], from any thread,
@@ -78,9 +78,24 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// `E_TIMEOUT` when it does not come in time, with what the source last complained about as its cause; else why
     /// the source cannot read it.
     fn get(&self, topic: &Topic, timeout: Duration) -> Result<Value> {
+        self.get_while(topic, timeout, &|| true)
+    }
+
+    /// The same, no longer than `goes_on` says so; it is asked several times a second.
+    ///
+    /// # Errors
+    /// As [`Source::get`].
+    fn get_while(&self, topic: &Topic, timeout: Duration, goes_on: &dyn Fn() -> bool) -> Result<Value> {
         let nobody: Weak<board::Nobody> = Weak::new();
         let id = self.watch(topic, None, nobody);
-        let result = self.board().wait(topic, timeout);
+        let end = Instant::now().checked_add(timeout);
+        let result = loop {
+            let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
+            let found = self.board().wait(topic, left.min(Duration::from_millis(50)));
+            if found.is_some() || left.is_zero() || !goes_on() {
+                break found;
+            }
+        };
         self.unwatch(topic, id);
         match result {
             Some(Ok(value)) => Ok(value),

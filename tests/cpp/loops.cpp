@@ -54,6 +54,16 @@ void queues()
     byway::selector::make(engine, address_of(engine, hosts, "c.example")).value().next(30s).value();
     OK(starts == 1, "until it is removed");
     listener = byway::listener();
+    int rules = 0;
+    byway::queue own = byway::queue::make().value();
+    listener = engine.listen([&](const byway::event &event) { rules += event.subject() == "a.tag-router"; },
+                             byway::events({BYWAY_EVENT_RULE}), own);
+    engine.set_rule("a.tag-router", "tags: []\n").value();
+    queue.poll(records, 0ms).value();
+    OK(rules == 0, "who named a queue of its own hears nothing in the engine's");
+    own.poll(records, 0ms).value();
+    OK(rules == 1, "but there");
+    listener = byway::listener();
     engine.shutdown(30s).value();
     OK(alive == 0, "and is destroyed");
 }

@@ -128,7 +128,8 @@ void resolvers()
     auto routes = byway::selector::make(engine, address_of(engine, rich), options).value().next(30s);
     OK(routes, "a callback knows its call");
     auto service = routes ? (*routes)[0].service() : std::nullopt;
-    OK(service && service->ech == "\x01\x02" && service->alpn.size() == 2 && service->alpn[1] == "h2",
+    OK(service && service->ech == "\x01\x02" && service->alpn.size() == 2 && service->alpn[1] == "h2" &&
+           service->hints.size() == 1 && service->hints[0] == byway::ip::v4(192, 0, 2, 3),
        "service records arrive at the routes");
 
     std::uint64_t asked = 0, canceled = 0;

@@ -12,7 +12,7 @@ ON_DEMAND = {"panics"}
 # Load the shared library themselves.
 LOADERS = {"copies"}
 # Children leave what they had on purpose: nothing is freed in them.
-LEAVES = {"forked"}
+LEAVES = {"forked", "children"}
 # Run threads against each other: what a race detector is for.
 RACES = {"threads", "queues", "dials", "endings"}
 

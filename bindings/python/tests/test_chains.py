@@ -85,6 +85,29 @@ class Chains(unittest.TestCase):
         self.assertEqual(source.get(self.key), RULE)
         self.assertEqual(source.status()["connected"], 1)
 
+    def test_rules_are_told_where_the_listener_polls(self):
+        seen, queue = [], byway.Queue()
+        self.engine.add_listener(lambda event: seen.append(event.subject), [byway.EventKind.RULE], queue)
+        self.engine.set_rule(self.key, RULE)
+        self.engine.queue.poll(0)
+        self.assertEqual(seen, [])
+        queue.poll(0)
+        self.assertEqual(seen, [self.key])
+
+    def test_rules_are_told_at_once_where_the_engine_may(self):
+        told, where = threading.Event(), []
+        engine = byway.Engine(callbacks_any_thread=True)
+        self.addCleanup(engine.close)
+
+        def heard(event):
+            where.append(threading.current_thread())
+            told.set()
+
+        engine.add_listener(heard, [byway.EventKind.RULE])
+        engine.set_rule(self.key, RULE)
+        told.wait()
+        self.assertIsNot(where[0], threading.current_thread())
+
     def test_a_number_of_a_bound_list_leads_to_its_url(self):
         source = byway.Source.memory(self.engine)
         source.put("HelloService/providers", "tri://10.0.0.1:20880/HelloService\ntri://10.0.0.2:20881/HelloService")

@@ -283,11 +283,16 @@ class Routes(unittest.TestCase):
 
     def test_metadata_of_names_rides_on_the_routes(self):
         def lookup(request):
-            request.add("192.0.2.1").add_service(port=8443, alpn=["h3", "h2"], ech=b"\0config")
+            request.add("192.0.2.1").add_service(
+                port=8443, alpn=["h3", "h2"], ech=b"\0config", hints=["192.0.2.5", "2001:db8::5"]
+            )
 
         dns = byway.Dns(self.engine, lookup, takes_request=True)
         route = byway.Selector(byway.Address(self.engine, "l.example", 443, tls=True, dns=dns)).next()[0]
-        self.assertEqual(route.service, byway.Service(("h3", "h2"), 8443, b"\0config"))
+        self.assertEqual(route.service, byway.Service(
+            ("h3", "h2"), 8443, b"\0config",
+            (ipaddress.ip_address("192.0.2.5"), ipaddress.ip_address("2001:db8::5")),
+        ))
         other = byway.Dns(self.engine, lambda host: ["192.0.2.1"])
         self.assertIsNone(byway.Selector(byway.Address(self.engine, "l.example", 80, dns=other)).next()[0].service)
 

@@ -5,6 +5,7 @@ use super::request::DnsRequest;
 use crate::engine::Engine;
 use crate::error::{Error, Source, Status};
 use crate::net::{HostsTable, Ip};
+use crate::runtime::clock::Clock;
 use crate::sys::resolve;
 use crate::sys::slab::Shared;
 use parking_lot::{Condvar, Mutex};
@@ -174,35 +175,37 @@ fn answer(name: &str, request: &DnsRequest) {
 
 /// Answers kept for a while, when an engine wants that. Keyed by resolver and name.
 pub(super) struct Cache {
-    keep: Duration,
+    keep_ns: u64,
+    clock: Clock,
     names: Mutex<HashMap<CacheKey, CacheEntry>>,
 }
 
 /// Resolver and name.
 type CacheKey = (u64, Box<str>);
-/// When it ends, and the addresses.
-type CacheEntry = (Instant, Arc<[Ip]>);
+/// When it was put there, on the engine's clock, and the addresses.
+type CacheEntry = (u64, Arc<[Ip]>);
 
 /// Names kept at most.
 const MAX_CACHED: usize = 1000;
 
 impl Cache {
-    pub(super) fn new(keep_ms: u64) -> Cache {
-        Cache { keep: Duration::from_millis(keep_ms), names: Mutex::default() }
+    pub(super) fn new(keep_ms: u64, clock: Clock) -> Cache {
+        Cache { keep_ns: keep_ms.saturating_mul(1_000_000), clock, names: Mutex::default() }
     }
 
     pub(super) fn is_off(&self) -> bool {
-        self.keep.is_zero()
+        self.keep_ns == 0
     }
 
     pub(super) fn get(&self, resolver: u64, name: &str) -> Option<Arc<[Ip]>> {
         if self.is_off() {
             return None;
         }
+        let now = self.clock.monotonic_ns();
         let mut names = self.names.lock();
         let key = (resolver, Box::from(name));
         match names.get(&key) {
-            Some((until, ips)) if Instant::now() < *until => Some(Arc::clone(ips)),
+            Some((since, ips)) if now.saturating_sub(*since) < self.keep_ns => Some(Arc::clone(ips)),
             Some(_) => {
                 names.remove(&key);
                 None
@@ -215,15 +218,15 @@ impl Cache {
         if self.is_off() || ips.is_empty() {
             return;
         }
-        let now = Instant::now();
+        let now = self.clock.monotonic_ns();
         let mut names = self.names.lock();
         if names.len() >= MAX_CACHED {
-            names.retain(|_, (until, _)| now < *until);
+            names.retain(|_, (since, _)| now.saturating_sub(*since) < self.keep_ns);
             if names.len() >= MAX_CACHED {
                 names.clear();
             }
         }
-        names.insert((resolver, Box::from(name)), (now + self.keep, ips.into()));
+        names.insert((resolver, Box::from(name)), (now, ips.into()));
     }
 
     pub(super) fn clear(&self) {

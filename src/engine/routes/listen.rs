@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::net::{Event, EventSink};
+use crate::runtime::queue::Queue;
 use arc_swap::ArcSwap;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -10,6 +11,10 @@ use std::sync::Arc;
 pub trait Listener: Send + Sync {
     /// Bits of the kinds it wants.
     fn mask(&self) -> u64;
+    /// Where it wants its notices; none: the engine's queue.
+    fn queue(&self) -> Option<&Arc<Queue>> {
+        None
+    }
     /// One event.
     fn event(&self, event: &Event<'_>, tag: u64);
     /// Something that is not part of an operation has changed.
@@ -69,12 +74,19 @@ impl Listeners {
         self.change(|list| list.retain(|(own, _)| *own != id));
     }
 
-    /// Tells a notice, on the calling thread.
-    pub fn notify(&self, notice: &Notice) {
+    /// Tells one listener a notice, on the calling thread, unless it has been removed.
+    pub fn notify(&self, id: u64, notice: &Notice) {
         let list = self.list.load_full();
-        for (_, listener) in list.iter().filter(|(_, listener)| listener.mask() & notice.kind.bit() != 0) {
+        if let Some((_, listener)) = list.iter().find(|(own, _)| *own == id) {
             listener.notice(notice);
         }
+    }
+
+    /// Who wants such notices, and the queue of those that named one.
+    pub fn inboxes(&self, kind: NoticeKind) -> Vec<(u64, Option<Arc<Queue>>)> {
+        let list = self.list.load();
+        let wants = list.iter().filter(|(_, listener)| listener.mask() & kind.bit() != 0);
+        wants.map(|(id, listener)| (*id, listener.queue().cloned())).collect()
     }
 
     /// Whether somebody wants such notices.

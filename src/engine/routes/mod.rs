@@ -19,6 +19,7 @@ mod waiter;
 
 use super::Engine;
 use crate::net::{Address, Settings};
+use crate::runtime::clock::Clock;
 use arc_swap::ArcSwapOption;
 use bad_proxies::Failing;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -37,12 +38,12 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    pub(super) fn new(settings: Settings, dns_cache_ms: u64, bad_proxy_ms: u64) -> Routes {
+    pub(super) fn new(settings: Settings, dns_cache_ms: u64, bad_proxy_ms: u64, clock: Clock) -> Routes {
         Routes {
             settings,
             listeners: Listeners::default(),
             default_proxies: ArcSwapOption::empty(),
-            cache: Cache::new(dns_cache_ms),
+            cache: Cache::new(dns_cache_ms, clock),
             failing: Failing::new(bad_proxy_ms),
         }
     }

@@ -293,7 +293,8 @@ impl Selecting {
     }
 
     /// As [`Selecting::next`] without waiting: `E_…` or a result, or [`Driven::Wait`] after which exactly one record
-    /// comes to the queue. A further poll before that record shares it.
+    /// comes to the queue, at the latest when the engine's default timeout has passed. A further poll before that record
+    /// shares it.
     ///
     /// # Errors
     /// As [`Selecting::next`]; `E_LIMIT` when the queue has no room for the record.
@@ -312,7 +313,8 @@ impl Selecting {
             }
             let completion =
                 Completion { tag: self.rest.tag, id: self.core.id(), kind: COMPLETION, status: 0 };
-            match waiter.notice.announce(seen, completion, None) {
+            let deadline = Instant::now().checked_add(self.rest.target.engine.options().default_timeout);
+            match waiter.notice.announce(seen, completion, deadline) {
                 Ok(()) | Err(Status::E_STATE) => return Ok(Driven::Wait),
                 Err(status) => return Err(status.into()),
             }

@@ -50,6 +50,7 @@ extern "system" fn Java_io_byway_Chain_bind(
     empty_protection: jint,
     discovery: jint,
     queue: jlong,
+    tag: jlong,
     object: jobject,
     timeout_ms: jlong,
 ) -> bool {
@@ -64,6 +65,7 @@ extern "system" fn Java_io_byway_Chain_bind(
         options.empty_protection = empty_protection;
         options.discovery = discovery;
         options.queue = handle(queue);
+        options.tag = tag as u64;
         let callbacks = if object.is_null() {
             None
         } else {

@@ -67,6 +67,7 @@ extern "system" fn Java_io_byway_Listener_make(
     engine: jlong,
     object: jobject,
     mask: jlong,
+    queue: jlong,
 ) -> jlong {
     env.guard(|| {
         let callbacks = byway_listener_callbacks {
@@ -75,6 +76,7 @@ extern "system" fn Java_io_byway_Listener_make(
             destroy: Some(callback::destroy),
             mask: mask as u64,
             on_event: Some(on_event),
+            queue: handle(queue),
         };
         // SAFETY: a held handle, a live set, outputs of our own.
         make(|out, err| unsafe { byway_engine_add_listener(handle(engine), &callbacks, out, err) })

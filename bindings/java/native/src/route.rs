@@ -4,12 +4,13 @@ use crate::env::{Class, Env, NO_TEXT, bytes_of, call, check, handle, make};
 use crate::errors::Fail;
 use crate::host::{NO_IP, ips_of, pack};
 use byway::Status;
+use byway::ffi::address::byway_ip;
 use byway::ffi::proxy::{byway_proxy_host, byway_proxy_release};
 use byway::ffi::route::{
     byway_peer, byway_route, byway_route_coalesces, byway_route_equals, byway_route_flags, byway_route_hash,
     byway_route_hop, byway_route_new, byway_route_proxy, byway_route_proxy_kind, byway_route_record,
-    byway_route_release, byway_route_service, byway_route_service_alpn_at, byway_route_socket_address,
-    byway_route_target, byway_route_text,
+    byway_route_release, byway_route_service, byway_route_service_alpn_at, byway_route_service_hints,
+    byway_route_socket_address, byway_route_target, byway_route_text,
 };
 use core::mem::{MaybeUninit, offset_of, size_of};
 use jni_sys::{jbyteArray, jint, jlong, jlongArray};
@@ -123,6 +124,30 @@ extern "system" fn Java_io_byway_Route_serviceEch(env: Env, _: Class, self_: jlo
         // SAFETY: a held handle, which lends the text.
         check(unsafe { byway_route_service(handle(self_), &mut ech, &mut port) })?;
         env.lent(ech)
+    })
+}
+
+/// Every address hint of the service record.
+#[unsafe(no_mangle)]
+extern "system" fn Java_io_byway_Route_serviceHints(env: Env, _: Class, self_: jlong) -> jbyteArray {
+    env.guard(|| {
+        let (mut hints, mut total) = (Vec::new(), 0);
+        loop {
+            // SAFETY: a held handle, an array of that many addresses, an output of our own.
+            check(unsafe {
+                byway_route_service_hints(
+                    handle(self_),
+                    hints.as_mut_ptr(),
+                    size_of::<byway_ip>(),
+                    hints.len(),
+                    &mut total,
+                )
+            })?;
+            if total <= hints.len() {
+                return env.new_bytes(&pack(&hints));
+            }
+            hints.resize(total, NO_IP);
+        }
     })
 }
 

@@ -618,6 +618,7 @@ class byway_listener_callbacks(Structure):
         ("destroy", byway_destroy),
         ("mask", c_uint64),
         ("on_event", byway_listener_callbacks_on_event),
+        ("queue", c_void_p),
     ]
 
 class byway_failed_route(Structure):
@@ -769,6 +770,7 @@ class byway_bind_options(Structure):
         ("discovery", c_int32),
         ("reserved", c_int32),
         ("queue", c_void_p),
+        ("tag", c_uint64),
     ]
 
 class byway_source_event(Structure):
@@ -974,6 +976,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_route_flags": (c_uint32, [c_void_p]),
     "byway_route_service": (c_int32, [c_void_p, c_void_p, c_void_p]),
     "byway_route_service_alpn_at": (c_int32, [c_void_p, c_size_t, c_void_p]),
+    "byway_route_service_hints": (c_int32, [c_void_p, c_void_p, c_size_t, c_size_t, c_void_p]),
     "byway_route_equals": (c_int32, [c_void_p, c_void_p]),
     "byway_route_hash": (c_uint64, [c_void_p]),
     "byway_route_text": (c_int32, [c_void_p, c_void_p, c_void_p]),

@@ -312,10 +312,11 @@ class Chain(Handle):
         discovery: Discovery = Discovery.AUTO,
         on_event: Optional[Callable[[SourceEvent], None]] = None,
         queue: Optional[Queue] = None,
+        tag: int = 0,
     ) -> bool:
         """Follows a source: waits for the first state, then stays up to date; what was known last is served while the
         source is away. ``timeout`` in seconds, None for the engine's default; False when the first state has not come in
-        time: it comes later. ``rules_only``: the host gives the provider list itself; ``keep_list``: the providers stay
+        time: it comes later, and a record with ``tag`` on the queue tells; until then the source before serves. ``rules_only``: the host gives the provider list itself; ``keep_list``: the providers stay
         when another source takes the place of this one, or none does. ``on_event`` runs where ``queue`` (None: the
         engine's) is polled."""
         options, callbacks = _abi.byway_bind_options(), following(on_event)
@@ -324,7 +325,7 @@ class Chain(Handle):
             _abi.BYWAY_BIND_KEEP_LIST if keep_list else 0
         )
         options.empty_protection, options.discovery = empty_protection, discovery
-        options.queue = None if queue is None else queue.pointer
+        options.queue, options.tag = None if queue is None else queue.pointer, tag
         status = call(
             lib.byway_chain_bind_source, self.pointer, source.pointer, ctypes.addressof(options),
             None if callbacks is None else ctypes.addressof(callbacks), milliseconds(timeout),

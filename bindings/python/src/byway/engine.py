@@ -88,7 +88,8 @@ class Engine(Handle):
 
     Options are those of ``byway_engine_options``, times in seconds: ``default_timeout``, ``postpone_for``,
     ``postpone_at_most``, ``dns_cache``, ``bad_proxy``. ``monotonic`` (nanoseconds), ``wall`` (milliseconds since 1970) and ``random``
-    (64 bits) replace the system's; they are called on any thread, also one of the library's own.
+    (64 bits) replace the system's; they are called on any thread, also one of the library's own. With ``callbacks_any_thread`` events of rules, chains and sources
+    come at once on a thread of the library's, without anybody polling.
     """
 
     __slots__ = ("_kept", "_clocks")
@@ -106,6 +107,7 @@ class Engine(Handle):
         postpone_at_most: Optional[float] = None,
         database_capacity: int = 0,
         commit_on_success: bool = False,
+        callbacks_any_thread: bool = False,
         fast_fallback: bool = True,
         routing_flags: int = 0,
         direct_on_proxy_selector_error: bool = False,
@@ -121,6 +123,7 @@ class Engine(Handle):
         lib.byway_engine_options_init(ctypes.addressof(options))
         options.queue = queue.pointer if queue is not None else None
         options.seed = seed
+        options.flags = _abi.BYWAY_CALLBACKS_ANY_THREAD if callbacks_any_thread else 0
         options.compat = compat
         options.dialect = dialect
         if default_timeout is not None:
@@ -329,10 +332,14 @@ class Engine(Handle):
         return {name: getattr(out, name) for name, *_ in out._fields_ if name != "struct_size"}
 
     def add_listener(
-        self, on_event: Callable[["Event"], None], kinds: Optional[Iterable["EventKind"]] = None
+        self,
+        on_event: Callable[["Event"], None],
+        kinds: Optional[Iterable["EventKind"]] = None,
+        queue: Optional[Queue] = None,
     ) -> "Listener":
-        """Has ``on_event`` called for the given kinds of event (all when None). Nothing is built for other kinds."""
-        listener = Listener(self, on_event, kinds)
+        """Has ``on_event`` called for the given kinds of event (all when None). Nothing is built for other kinds. Events of
+        rules and chains come where ``queue`` (None: the engine's) is polled."""
+        listener = Listener(self, on_event, kinds, queue)
         # It listens until it is closed, whether or not the caller keeps it.
         self._kept.append(listener)
         return listener
@@ -358,12 +365,16 @@ class Listener(Handle):
     _end = "byway_listener_release"
 
     def __init__(
-        self, engine: Engine, on_event: Callable[["Event"], None], kinds: Optional[Iterable["EventKind"]] = None
+        self,
+        engine: Engine,
+        on_event: Callable[["Event"], None],
+        kinds: Optional[Iterable["EventKind"]] = None,
+        queue: Optional[Queue] = None,
     ) -> None:
         mask = 2**64 - 1 if kinds is None else sum(1 << kind for kind in set(kinds))
         callbacks = _abi.byway_listener_callbacks(
             ctypes.sizeof(_abi.byway_listener_callbacks), _callbacks.register(on_event), _callbacks.destroy, mask,
-            _ON_EVENT,
+            _ON_EVENT, None if queue is None else queue.pointer,
         )
         super().__init__(give(lib.byway_engine_add_listener, engine.pointer, ctypes.addressof(callbacks)))
 

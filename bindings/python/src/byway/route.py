@@ -204,6 +204,8 @@ class Service(NamedTuple):
     port: int
     #: Encrypted ClientHello configuration list.
     ech: bytes
+    #: Address hints.
+    hints: Tuple[Ip, ...] = ()
 
 
 class NoCoalescing(enum.IntEnum):
@@ -343,7 +345,20 @@ class Route(Hop):
         alpn: List[str] = []
         while lib.byway_route_service_alpn_at(pointer, len(alpn), ctypes.addressof(name)) == _abi.BYWAY_OK:
             alpn.append(ctypes.string_at(name.data, name.len).decode("latin-1"))
-        return Service(tuple(alpn), port.value, ctypes.string_at(ech.data, ech.len) if ech.len else b"")
+        total, room = ctypes.c_size_t(), 0
+        hints = (_abi.byway_ip * 0)()
+        while True:
+            check(
+                lib.byway_route_service_hints(
+                    pointer, ctypes.addressof(hints), ctypes.sizeof(_abi.byway_ip), room, ctypes.addressof(total)
+                )
+            )
+            if total.value <= room:
+                break
+            room = total.value
+            hints = (_abi.byway_ip * room)()
+        found = tuple(ip for ip in map(ip_from, hints) if ip is not None)
+        return Service(tuple(alpn), port.value, ctypes.string_at(ech.data, ech.len) if ech.len else b"", found)
 
     def coalesces(self, wanted: Address, routes: Sequence["Route"], peer: Peer) -> Optional[NoCoalescing]:
         """May a live connection made over this route serve ``wanted``, whose own routes are ``routes``? None when it may,

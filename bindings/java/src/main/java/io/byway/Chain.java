@@ -66,6 +66,7 @@ public final class Chain extends Handle {
         private EmptyProtection emptyProtection = EmptyProtection.VANISHED;
         private Discovery discovery = Discovery.AUTO;
         private Queue queue;
+        private long tag;
         private Consumer<SourceEvent> onEvent;
 
         /** Follow the rules only: the host gives the provider list itself. */
@@ -98,9 +99,15 @@ public final class Chain extends Handle {
             return this;
         }
 
-        /** Where events go; by default the engine's queue. */
+        /** Where events and the completion record go; by default the engine's queue. */
         public BindOptions queue(Queue queue) {
             this.queue = queue;
+            return this;
+        }
+
+        /** The number of the completion record that tells that a first state which had not come in time is there. */
+        public BindOptions tag(long tag) {
+            this.tag = tag;
             return this;
         }
     }
@@ -489,7 +496,8 @@ public final class Chain extends Handle {
      * or the source does not end it.
      *
      * @param timeout null for the engine's default, 30 s
-     * @return false when the first state has not come in time: it comes later
+     * @return false when the first state has not come in time: it comes later, and a {@link Completion#SOURCE} record tells;
+     *     until then the source the chain was bound to before goes on serving
      */
     public boolean bind(Source source, Duration timeout, BindOptions options) {
         Objects.requireNonNull(source, "source");
@@ -516,6 +524,7 @@ public final class Chain extends Handle {
                     options.emptyProtection.number(),
                     options.discovery.number(),
                     held.of(options.queue),
+                    options.tag,
                     options.onEvent,
                     millis(timeout));
         }
@@ -601,6 +610,7 @@ public final class Chain extends Handle {
             int emptyProtection,
             int discovery,
             long queue,
+            long tag,
             Object onEvent,
             long timeoutMillis);
 

@@ -56,7 +56,7 @@ public final class Engine extends Handle {
             return this;
         }
 
-        /** Callbacks may run on the library's own threads. */
+        /** Events of rules, chains and sources come at once on a thread of the library's, without anybody polling. */
         public Options callbacksAnyThread(boolean on) {
             flags = on ? Abi.CALLBACKS_ANY_THREAD : 0;
             return this;
@@ -464,7 +464,12 @@ public final class Engine extends Handle {
 
     /** Has {@code onEvent} told of the given kinds of event. Nothing is built for other kinds. */
     public Listener addListener(Collection<Event.Kind> kinds, Consumer<Event> onEvent) {
-        Listener listener = new Listener(this, kinds, onEvent);
+        return addListener(kinds, onEvent, null);
+    }
+
+    /** The same, where whoever polls {@code queue} (null: the engine's) hears of rules and chains. */
+    public Listener addListener(Collection<Event.Kind> kinds, Consumer<Event> onEvent, Queue queue) {
+        Listener listener = new Listener(this, kinds, onEvent, queue);
         listeners.add(listener);
         return listener;
     }

@@ -10,22 +10,20 @@ import java.util.function.Consumer;
 public final class Listener extends Handle {
     private final Engine engine;
 
-    Listener(Engine engine, Collection<Event.Kind> kinds, Consumer<Event> onEvent) {
-        super(made(engine, kinds, onEvent), Listener::release);
+    Listener(Engine engine, Collection<Event.Kind> kinds, Consumer<Event> onEvent, Queue queue) {
+        super(made(engine, kinds, onEvent, queue), Listener::release);
         this.engine = engine;
     }
 
-    private static long made(Engine engine, Collection<Event.Kind> kinds, Consumer<Event> onEvent) {
+    private static long made(
+            Engine engine, Collection<Event.Kind> kinds, Consumer<Event> onEvent, Queue queue) {
         java.util.Objects.requireNonNull(onEvent, "onEvent");
         long mask = 0;
         for (Event.Kind kind : kinds) {
             mask |= 1L << kind.number();
         }
-        long self = engine.enter();
-        try {
-            return make(self, onEvent, mask);
-        } finally {
-            engine.exit();
+        try (Held held = new Held()) {
+            return make(held.of(engine), onEvent, mask, held.of(queue));
         }
     }
 
@@ -88,7 +86,7 @@ public final class Listener extends Handle {
         }
     }
 
-    private static native long make(long engine, Object target, long mask);
+    private static native long make(long engine, Object target, long mask, long queue);
 
     private static native void remove(long self);
 

@@ -179,7 +179,11 @@ public final class Route {
                 }
                 alpn.add(Texts.of(id));
             }
-            return new Service().port(Math.max(0, servicePort(self))).alpn(alpn).ech(serviceEch(self));
+            return new Service()
+                    .port(Math.max(0, servicePort(self)))
+                    .alpn(alpn)
+                    .ech(serviceEch(self))
+                    .hints(Ip.unpackAll(serviceHints(self)));
         } finally {
             own.exit();
         }
@@ -280,6 +284,8 @@ public final class Route {
     private static native byte[] serviceEch(long self);
 
     private static native byte[] serviceAlpnAt(long self, int index);
+
+    private static native byte[] serviceHints(long self);
 
     private static native boolean equals(long self, long other);
 

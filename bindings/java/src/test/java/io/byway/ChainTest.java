@@ -420,6 +420,25 @@ class ChainTest {
     }
 
     @Test
+    void listenersHearInTheQueueTheyNameOrAtOnceWhereTheEngineMay() throws Exception {
+        List<Event> heard = new ArrayList<>();
+        Queue own = new Queue();
+        engine.addListener(Set.of(Event.Kind.RULE), heard::add, own);
+        engine.setRule(KEY, rule("method=hello => address=*:20880"));
+        engine.queue().poll(Duration.ZERO);
+        assertEquals(0, heard.size());
+        own.poll(Duration.ZERO);
+        assertEquals(1, heard.size());
+
+        CompletableFuture<String> told = new CompletableFuture<>();
+        try (Engine any = new Engine(new Engine.Options().callbacksAnyThread(true))) {
+            any.addListener(Set.of(Event.Kind.RULE), event -> told.complete(Thread.currentThread().getName()));
+            any.setRule(KEY, rule("method=hello => address=*:20880"));
+            assertNotEquals(Thread.currentThread().getName(), told.get());
+        }
+    }
+
+    @Test
     void aRouterOfTheHostDecidesByIndex() {
         three();
         List<String> asked = new ArrayList<>();

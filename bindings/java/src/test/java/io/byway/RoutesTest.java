@@ -78,6 +78,18 @@ class RoutesTest {
     }
 
     @Test
+    void metadataOfNamesRidesOnTheRoutes() {
+        List<InetAddress> hints = ips("192.0.2.5", "2001:db8::5");
+        Service given = new Service().port(8443).alpn(List.of("h3", "h2")).ech(new byte[] {0, 1}).hints(hints);
+        Dns dns = Dns.answering(engine, request -> request.addService(given).add(ips("192.0.2.1").get(0)));
+        Service service = all(address(dns)).get(0).service();
+        assertEquals(8443, service.port());
+        assertEquals(List.of("h3", "h2"), service.alpn());
+        assertEquals(2, service.ech().length);
+        assertEquals(hints, service.hints());
+    }
+
+    @Test
     void aFailedRouteGoesBehindTheOthersUntilItIsConnected() {
         Address address = address(Dns.hosts(engine, "192.0.2.1 a.example\n192.0.2.2 a.example\n"));
         List<Route> routes = all(address);
