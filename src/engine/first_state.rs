@@ -41,8 +41,8 @@ impl FirstState {
         let engine_of = Arc::downgrade(engine);
         let owed = Mutex::new(Owed { record, ..Owed::default() });
         let first = Arc::new(FirstState { engine: engine_of, id, owed });
-        let operation = Arc::downgrade(&first) as Weak<dyn Operation>;
-        engine.remember(id, operation).inspect_err(|_| first.forget())?;
+        let ends = Arc::new(Ends(Arc::downgrade(&first)));
+        engine.remember(id, ends).inspect_err(|_| first.forget())?;
         Ok(first)
     }
 
@@ -115,9 +115,12 @@ impl FirstState {
     }
 }
 
-impl Operation for FirstState {
+/// What a shutdown stops; the binding alone keeps the rest alive.
+struct Ends(Weak<FirstState>);
+
+impl Operation for Ends {
     fn stop(&self, status: Status) -> Option<Telling> {
-        let record = self.owed.lock().record.take();
+        let record = self.0.upgrade().and_then(|first| first.owed.lock().record.take());
         if let Some(record) = record {
             record.complete(status);
         }

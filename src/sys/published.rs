@@ -67,7 +67,13 @@ impl<T> Published<T> {
                 Arc::from_raw(pointer)
             }
         };
-        Reading { owner: self, pointer: Arc::as_ptr(&kept).cast_mut(), slot: None, missed: false, _kept: Some(kept) }
+        Reading {
+            owner: self,
+            pointer: Arc::as_ptr(&kept).cast_mut(),
+            slot: None,
+            missed: false,
+            _kept: Some(kept),
+        }
     }
 
     /// A reference to the current value.
