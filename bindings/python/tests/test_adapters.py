@@ -1,4 +1,5 @@
 """Real HTTP and HTTPS requests by requests and urllib3 through real proxies."""
+import socket
 import ssl
 import unittest
 
@@ -82,6 +83,20 @@ class Adapters(unittest.TestCase):
                 with self.assertRaises(requests.exceptions.ConnectionError) as caught:
                     self.fetch(f"https://inner.example:{secret.port}/", chooser, **options)
                 self.assertIn(why, str(caught.exception))
+
+    def test_sockets_have_the_source_and_the_options_that_were_asked_for(self):
+        dns = byway.Dns(self.engine, lambda host: ["127.0.0.1"])
+        asked = {"source_address": ("127.0.0.3", 0), "socket_options": [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]}
+        with origin() as web:
+            manager = BywayPoolManager(self.engine, dns=dns, **asked)
+            with manager.request("GET", f"http://inner.example:{web.port}/", preload_content=False) as answer:
+                opened = answer.connection.sock
+                self.assertEqual(opened.getsockname()[0], "127.0.0.3")
+                self.assertEqual(opened.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE), 1)
+            fixed = BywayPoolManager(self.engine, dns=dns, source_address=("127.0.0.3", 1), retries=False)
+            with self.assertRaises(urllib3.exceptions.NewConnectionError) as caught:
+                fixed.request("GET", f"http://inner.example:{web.port}/")
+            self.assertIn("source_address", str(caught.exception))
 
     def test_urllib3_says_what_failed(self):
         dns = byway.Dns(self.engine, lambda host: ["127.0.0.1"])

@@ -36,8 +36,9 @@ class AsyncBackend(httpcore.AsyncNetworkBackend):
         socket_options: Optional[Iterable[Any]] = None,
     ) -> httpcore.AsyncNetworkStream:
         """Called by httpcore."""
+        source = None if local_address is None else (local_address, 0)
         try:
-            connected = await self._dialler.dial(host, port, self._tls, timeout)
+            connected = await self._dialler.dial(host, port, self._tls, timeout, source=source)
             stream: anyio.abc.ByteStream = Bytes(connected.socket)
             try:
                 for option in socket_options or ():

@@ -4,7 +4,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
 from .. import _abi, aio, errors
 from ..connecting import connect
@@ -36,15 +36,36 @@ class Dialler:
             protocols=() if tls else ("h2_prior_knowledge",),
         )
 
-    def open(self, host: str, port: int, tls: bool, timeout: Optional[float], tls_in_tls: bool) -> socket.socket:
+    def from_source(self, source: Optional[Tuple[str, int]]) -> Dict[str, Any]:
+        """The options for sockets bound to an address of this machine, whose port the system chooses."""
+        if source is None:
+            return self.options
+        ip, port = source
+        if port:
+            raise errors.UnsupportedError(_abi.BYWAY_E_UNSUPPORTED, "a fixed local port", subject="source_address")
+        return {**self.options, "source_v6" if ":" in ip else "source_v4": ip}
+
+    def open(
+        self,
+        host: str,
+        port: int,
+        tls: bool,
+        timeout: Optional[float],
+        tls_in_tls: bool,
+        source: Optional[Tuple[str, int]] = None,
+    ) -> socket.socket:
         """A connected blocking socket to the origin. Without ``tls_in_tls`` an origin that speaks TLS is not reached
         through a proxy that does."""
-        opened, route = connect(self.address(host, port, tls), timeout, proxy_tls=self.proxy_tls, **self.options)
+        options = self.from_source(source)
+        opened, route = connect(self.address(host, port, tls), timeout, proxy_tls=self.proxy_tls, **options)
         if tls and not tls_in_tls and isinstance(opened, ssl.SSLSocket):
             opened.close()
             raise errors.UnsupportedError(_abi.BYWAY_E_UNSUPPORTED, "TLS inside TLS to the proxy", subject=str(route.proxy))
         return opened
 
-    async def dial(self, host: str, port: int, tls: bool, timeout: Optional[float]) -> Connected:
+    async def dial(
+        self, host: str, port: int, tls: bool, timeout: Optional[float], source: Optional[Tuple[str, int]] = None
+    ) -> Connected:
         """The same in an asyncio loop; what TLS to a proxy needs is the caller's."""
-        return await asyncio.wait_for(aio.dial(self.address(host, port, tls), **self.options), timeout)
+        options = self.from_source(source)
+        return await asyncio.wait_for(aio.dial(self.address(host, port, tls), **options), timeout)

@@ -28,8 +28,9 @@ class Backend(httpcore.NetworkBackend):
         socket_options: Optional[Iterable[Any]] = None,
     ) -> httpcore.NetworkStream:
         """Called by httpcore."""
+        source = None if local_address is None else (local_address, 0)
         try:
-            opened = self._dialler.open(host, port, self._tls, timeout, tls_in_tls=True)
+            opened = self._dialler.open(host, port, self._tls, timeout, tls_in_tls=True, source=source)
         except errors.TimeoutError as error:
             raise httpcore.ConnectTimeout(str(error)) from error
         except errors.BywayError as error:

@@ -34,12 +34,20 @@ def _seconds(connection: Any) -> Optional[float]:
 def _open(connection: Any, tls: bool) -> socket.socket:
     try:
         dialler: Dialler = connection.byway
-        opened = dialler.open(connection.host, connection.port, tls, _seconds(connection), tls_in_tls=False)
+        opened = dialler.open(
+            connection.host, connection.port, tls, _seconds(connection), tls_in_tls=False, source=connection.source_address
+        )
     except errors.TimeoutError as error:
         raise urllib3.exceptions.ConnectTimeoutError(connection, str(error)) from error
     except errors.BywayError as error:
         raise urllib3.exceptions.NewConnectionError(connection, str(error)) from error
-    opened.settimeout(_seconds(connection))
+    try:
+        for option in connection.socket_options or ():
+            opened.setsockopt(*option)
+        opened.settimeout(_seconds(connection))
+    except BaseException:
+        opened.close()
+        raise
     return opened
 
 
