@@ -3953,8 +3953,8 @@ void byway_proxy_request_release(struct byway_proxy_request *self);
 
 /**
  * Makes a proxy selector from environment variables: `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy` and the like.
- * `names` and `values` are `n` variables; with `n` 0 and `names` NULL the process's own environment is read once, here,
- * and never again. `dialect` says whose reading is meant: `byway` (also NULL), `curl`, `go`, `python`, `chromium`,
+ * `names` and `values` are `n` variables; with `n` 0 and `names` NULL the process's own environment is read, here and by
+ * `byway_proxy_selector_refresh`, and at no other time. `dialect` says whose reading is meant: `byway` (also NULL), `curl`, `go`, `python`, `chromium`,
  * `node`. A value that is no proxy is the error of the requests it is for, never DIRECT.
  *
  * Ownership: the caller owns one reference; the texts are copied.
@@ -4165,8 +4165,9 @@ byway_status byway_proxy_selector_script_url(const struct byway_proxy_selector *
                                              struct byway_error **err);
 
 /**
- * Reads what a proxy selector is made from again: the system's settings, a script's file. A script that the host fetches is
- * fetched anew by the next question, while the old text still serves. On an error the old state stays in force.
+ * Reads what a proxy selector is made from again: the process's environment, the system's settings, a script's file; of one
+ * that is made of others, all of them. A script that the host fetches is fetched anew by the next question, while the old
+ * text still serves. On an error the old state stays in force.
  *
  * Threads: any; reads files. Reading the process's environment must not run while another thread changes it.
  * Errors: those of the constructor; `BYWAY_E_STATE` for a proxy selector that is made from nothing that could be read again.

@@ -43,6 +43,8 @@ JARS = ("zookeeper zookeeper-jute slf4j-api slf4j-nop netty-all netty-handler ne
 JAVA = ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
 passed = failed = 0
+# Seconds from each of the administrator's changes to the last call that did not know of it.
+delays = []
 
 
 def check(good, what, detail=""):
@@ -189,7 +191,10 @@ def step(what, programs, expected, spread=()):
         wrong = [call for call in calls if call[2] not in expected[call[1]]]
         seen = {call[2] for call in program.since(begin) if call[1] == "hello"}
         good = len(calls) >= ENOUGH and not wrong and all(answer in seen for answer in spread)
-        check(good, f"{program.name}: {what} ({len(calls)} calls)",
+        # The last call that still went by the state before; 0 when there was none after the command had returned.
+        before = max((call[0] for call in program.since(begin) if call[2] not in expected[call[1]]), default=begin)
+        delays.append(before - begin)
+        check(good, f"{program.name}: {what} ({len(calls)} calls, followed after {before - begin:.2f} s)",
               f"{len(wrong)} of {len(calls)} wrong, for example {wrong[:3]}, seen {sorted(seen)}")
 
 
@@ -274,6 +279,7 @@ def scenario(zookeeper, providers, programs, classpath):
     providers[1].process.kill()
     providers[1].process.wait()
     step("a provider is killed: calls go to the others", programs, {"hello": left, "hello2": left})
+    print(f"      every change was followed within {max(delays):.2f} s")
     end = time.time()
     for program in programs:
         calls = program.between(begin, end)

@@ -296,7 +296,7 @@ public:
             return std::nullopt;
         return detail::take(url);
     }
-    /** Reads what it is made from again; on an error the old state stays in force. */
+    /** Reads what it, and the selectors inside it, are made from again; on an error the old state stays in force. */
     result<void> refresh()
     {
         return detail::call([&](auto err) { return byway_proxy_selector_refresh(get(), err); });

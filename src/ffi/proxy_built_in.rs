@@ -9,7 +9,7 @@ use super::proxy_selector::{ProxySelectorHandle, byway_proxy_selector};
 use super::status::byway_status;
 use crate::engine::routes::proxies::{Choosing, ProxySource};
 use crate::error::Status;
-use crate::proxies::environment::{Environment, Table};
+use crate::proxies::environment::{Environment, OwnEnvironment, Table};
 use crate::proxies::jdk::{JdkProperties, WebSockets};
 use crate::proxies::no_proxy::{Dialect, dialect_of};
 use crate::proxies::{ProxySelector, windows};
@@ -41,8 +41,8 @@ pub(super) fn pairs<'a>(
 }
 
 /// Makes a proxy selector from environment variables: `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy` and the like.
-/// `names` and `values` are `n` variables; with `n` 0 and `names` NULL the process's own environment is read once, here,
-/// and never again. `dialect` says whose reading is meant: `byway` (also NULL), `curl`, `go`, `python`, `chromium`,
+/// `names` and `values` are `n` variables; with `n` 0 and `names` NULL the process's own environment is read, here and by
+/// `byway_proxy_selector_refresh`, and at no other time. `dialect` says whose reading is meant: `byway` (also NULL), `curl`, `go`, `python`, `chromium`,
 /// `node`. A value that is no proxy is the error of the requests it is for, never DIRECT.
 ///
 /// Ownership: the caller owns one reference; the texts are copied.
@@ -67,11 +67,12 @@ pub unsafe extern "C" fn byway_proxy_selector_new_environment(
             true => Dialect::Byway,
             false => dialect_of(arguments::text(dialect, dialect_len, "dialect")?, "dialect")?,
         };
-        let table = match n == 0 && names.is_null() {
-            true => Table::of_process(),
-            false => pairs(names, values, n)?.into_iter().collect(),
+        *out = if n == 0 && names.is_null() {
+            hand_out(Arc::new(OwnEnvironment::new(dialect)))
+        } else {
+            let table: Table = pairs(names, values, n)?.into_iter().collect();
+            hand_out(Arc::new(Environment::new(&table, dialect)))
         };
-        *out = hand_out(Arc::new(Environment::new(&table, dialect)));
         Ok(Status::OK)
     })
 }

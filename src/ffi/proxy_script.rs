@@ -322,8 +322,9 @@ pub unsafe extern "C" fn byway_proxy_selector_script_url(
     })
 }
 
-/// Reads what a proxy selector is made from again: the system's settings, a script's file. A script that the host fetches is
-/// fetched anew by the next question, while the old text still serves. On an error the old state stays in force.
+/// Reads what a proxy selector is made from again: the process's environment, the system's settings, a script's file; of one
+/// that is made of others, all of them. A script that the host fetches is fetched anew by the next question, while the old
+/// text still serves. On an error the old state stays in force.
 ///
 /// Threads: any; reads files. Reading the process's environment must not run while another thread changes it.
 /// Errors: those of the constructor; `BYWAY_E_STATE` for a proxy selector that is made from nothing that could be read again.

@@ -17,6 +17,7 @@ use super::no_proxy::{Dialect, NoProxy, Options};
 use super::value::{self, Described, Grammar, default_port};
 use super::{Choice, ProxyKind, ProxyList, ProxySelector, Target, Why};
 use crate::error::{Error, Result, Status};
+use arc_swap::ArcSwap;
 use std::sync::Arc;
 
 /// Environment variables in their order; the last one of a name counts.
@@ -132,6 +133,39 @@ impl ProxySelector for Environment {
 
     fn diagnostics(&self) -> Vec<String> {
         self.diagnostics.clone()
+    }
+}
+
+/// The process's own environment: read when this is made, and at every refresh.
+#[derive(Debug)]
+pub struct OwnEnvironment {
+    dialect: Dialect,
+    current: ArcSwap<Environment>,
+}
+
+impl OwnEnvironment {
+    /// Reads it now, see [`Table::of_process`].
+    pub fn new(dialect: Dialect) -> OwnEnvironment {
+        OwnEnvironment { dialect, current: ArcSwap::from_pointee(OwnEnvironment::read(dialect)) }
+    }
+
+    fn read(dialect: Dialect) -> Environment {
+        Environment::new(&Table::of_process(), dialect)
+    }
+}
+
+impl ProxySelector for OwnEnvironment {
+    fn select(&self, target: &Target<'_>) -> Result<Choice> {
+        self.current.load().select(target)
+    }
+
+    fn diagnostics(&self) -> Vec<String> {
+        self.current.load().diagnostics()
+    }
+
+    fn refresh(&self) -> bool {
+        self.current.store(Arc::new(OwnEnvironment::read(self.dialect)));
+        true
     }
 }
 

@@ -126,6 +126,11 @@ pub trait ProxySelector: Send + Sync + fmt::Debug {
     fn diagnostics(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Reads again what it was made from; false when that is nothing that could have changed.
+    fn refresh(&self) -> bool {
+        false
+    }
 }
 
 /// Kind, host and port of a list's entry as one text, for tests.

@@ -302,6 +302,33 @@ static void settings(void)
     byway_proxy_selector_release(made);
 }
 
+/* The process's own environment is read when the host says so, also through what is made of it. */
+static void environment(void)
+{
+    byway_bypass_options except = BYWAY_BYPASS_OPTIONS_INIT;
+    byway_proxy_selector *own = NULL, *outer = NULL, *given = NULL;
+    byway_str name = str("http_proxy"), value = str("http://e.example:9");
+
+    setenv("http_proxy", "http://e.example:1", 1);
+    NEED(byway_proxy_selector_new_environment(engine, NULL, NULL, 0, NULL, 0, &own, NULL));
+    except.list = str("*.corp");
+    NEED(byway_proxy_selector_new_bypass(engine, &except, own, &outer, NULL));
+    GIVES(own, "http://a.example/", "http://e.example:1");
+    setenv("http_proxy", "http://e.example:2", 1);
+    GIVES(own, "http://a.example/", "http://e.example:1");
+    STATUS(byway_proxy_selector_refresh(own, NULL), BYWAY_OK, "the environment is read again when the host says so");
+    GIVES(own, "http://a.example/", "http://e.example:2");
+    setenv("http_proxy", "http://e.example:3", 1);
+    STATUS(byway_proxy_selector_refresh(outer, NULL), BYWAY_OK, "and by way of a selector that is made of it");
+    GIVES(own, "http://a.example/", "http://e.example:3");
+    unsetenv("http_proxy");
+    NEED(byway_proxy_selector_new_environment(engine, &name, &value, 1, NULL, 0, &given, NULL));
+    STATUS(byway_proxy_selector_refresh(given, NULL), BYWAY_E_STATE, "a table is not read again");
+    byway_proxy_selector_release(given);
+    byway_proxy_selector_release(outer);
+    byway_proxy_selector_release(own);
+}
+
 /* A host's own selector inside others: asked, told of failures, passes. */
 static int told;
 
@@ -376,6 +403,7 @@ int main(void)
     bounds();
     script_files();
     settings();
+    environment();
     of_a_host();
     if (byway_has_feature("script", BYWAY_NUL))
         by_scheme_and_rule();

@@ -3,6 +3,9 @@
 
 #include <netinet/in.h>
 #include <thread>
+#if __cplusplus >= 202002L
+#include <span>
+#endif
 
 void routes()
 {
@@ -39,6 +42,11 @@ void routes()
            "routes as records");
         byway::route_record room[1];
         OK(first.records(room).value() == 2, "too little room is no error");
+        std::vector<byway::route_record> rows(3);
+        OK(first.records(rows).value() == 2 && rows[1].hop_port == 443, "a vector is room");
+#if __cplusplus >= 202002L
+        OK(first.records(std::span<byway::route_record>(rows).first(1)).value() == 2, "so is a span of the standard's");
+#endif
         byway::route_record plan[4];
         OK(byway::selector::plan(engine, address, plan).value() == 2 && byway::ip(plan[1].hop_ip) == kept.hop().ip,
            "every route in one call, what failed last");
@@ -110,6 +118,13 @@ void resolvers()
     auto got = byway::selector::make(engine, address_of(engine, later)).value().next(30s);
     helper.join();
     OK(got && got->size() == 1, "an answer from another thread");
+
+    auto only = std::make_unique<std::string>("192.0.2.6");
+    auto owning = byway::dns::make(engine, [only = std::move(only)](byway::dns_request &request, std::string_view) {
+                      return request.add(*only).status();
+                  }).value();
+    OK(byway::selector::make(engine, address_of(engine, owning)).value().next(30s).value().size() == 1,
+       "a callback may own what cannot be copied");
 
     auto rich = byway::dns::make(engine, [](byway::dns_request &request, std::string_view, const byway::call &call) {
                     byway::service_record record;

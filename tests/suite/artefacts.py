@@ -1,6 +1,7 @@
 """The libraries the C tests run against: as shipped, with failpoints, with sanitizers."""
 import os
 import platform
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -31,6 +32,11 @@ class Broken(Exception):
 
 def have(tool):
     return shutil.which(tool) is not None
+
+
+def version():
+    """Of the library."""
+    return re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M).group(1)
 
 
 @lru_cache

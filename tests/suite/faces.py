@@ -3,10 +3,11 @@ import os
 import re
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
 
-from artefacts import BUILD, FEATURES, LIMIT, PROFILE, ROOT, have, prefix
+from artefacts import BUILD, FEATURES, LIMIT, PROFILE, ROOT, have, prefix, version
 from report import run, tail
 
 PYTHON = ROOT / "bindings" / "python"
@@ -87,9 +88,16 @@ def wheel(report, program):
     """The wheel carries the library and needs nothing else."""
     folder = BUILD / "wheel"
     made = report.run(["make", "--no-print-directory", "wheel", f"PROFILE={PROFILE}", f"FEATURES={FEATURES}"], "make wheel")
-    wheels = list(folder.glob("byway-*-py3-none-*.whl")) if made.returncode == 0 else []
-    if not report.ok(len(wheels) == 1, "one wheel for every Python 3", str(wheels)):
+    wheels = list(folder.glob("byway-*.whl")) if made.returncode == 0 else []
+    name = rf"byway-{re.escape(version())}-py3-none-linux_\w+\.whl"
+    if not report.ok(len(wheels) == 1 and re.fullmatch(name, wheels[0].name), "one wheel for every Python 3", str(wheels)):
         return
+    with zipfile.ZipFile(wheels[0]) as opened:
+        brought = {name for name in opened.namelist() if ".dist-info/" not in name}
+    package = PYTHON / "src"
+    wanted = {str(path.relative_to(package)) for path in package.rglob("*.py")} | {"byway/py.typed", "byway/libbyway.so"}
+    report.ok(brought == wanted, "it brings the package, its library and the mark that it is typed, nothing else",
+              f"only there: {sorted(brought - wanted)}\nonly here: {sorted(wanted - brought)}")
     shutil.rmtree(folder / "site", ignore_errors=True)
     run([program, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder / "site"), str(wheels[0])])
     script = "import byway; assert byway.find_library().startswith(r'%s'); print(byway.version())" % (folder / "site")
@@ -237,16 +245,52 @@ def java(report):
         junit(report, done, what)
     natives(report)
     jars = sorted(path.name for path in (JAVA / "target").glob("byway-*.jar"))
-    report.ok(len(jars) == 3, "jar, sources and javadoc", str(jars))
-    jar = JAVA / "target" / next((name for name in jars if re.fullmatch(r"byway-[\d.]+\.jar", name)), "none")
+    if not report.ok(jars == [f"byway-{version()}{kind}.jar" for kind in ("-javadoc", "-sources", "")],
+                     "jar, sources and javadoc, of the library's version", str(jars)):
+        return
+    jar = JAVA / "target" / f"byway-{version()}.jar"
+    contents(report, jar)
+    found = jvms()
     for source in sorted((ROOT / "examples").glob("*.java")):
         done = run(["java", *unpacked(), "-cp", str(jar), str(source)], timeout=LIMIT)
         report.ok(done.returncode == 0 and done.stdout.strip(), f"{source.name} runs on the jar alone", done.stdout)
-    found = jvms()
-    for version, program in found.items():
-        checked(report, program, version)
+        # Newer JVMs would warn if the module had another name.
+        allow = ["--enable-native-access=io.byway"] if max(found) >= 17 else []
+        done = run([found[max(found)], *unpacked(), "-p", str(jar), "--add-modules", "io.byway", *allow, str(source)],
+                   timeout=LIMIT)
+        report.ok(done.returncode == 0 and done.stdout.strip() and "WARNING" not in done.stdout,
+                  f"{source.name} runs with the jar as the module io.byway", done.stdout)
+    for major, program in found.items():
+        checked(report, program, major)
     if max(found, default=0) < 21:
         report.skip("virtual threads", "no JVM of 21 or later")
+
+
+def contents(report, jar):
+    """What each of the three jars brings."""
+    names = {}
+    for kind in ("", "-sources", "-javadoc"):
+        with zipfile.ZipFile(jar.with_name(f"{jar.stem}{kind}.jar")) as opened:
+            names[kind] = set(opened.namelist())
+            if not kind:
+                manifest = opened.read("META-INF/MANIFEST.MF").decode()
+    report.ok("Automatic-Module-Name: io.byway\r\n" in manifest, "the jar names its module", manifest)
+    natives = {name for name in names[""] if name.endswith(".so")}
+    report.ok(len(natives) == 1 and re.fullmatch(r"META-INF/native/linux-\w+(-musl)?/libbyway_jni\.so", *natives),
+              "the jar has one library, in its place", str(natives))
+    classes = {name[:-6] for name in names[""] if name.endswith(".class")}
+    report.ok(classes and all(name.startswith("io/byway/") for name in classes) and
+              not any("Test" in name or "/conform/" in name for name in classes), "the jar has byway's classes alone",
+              str(sorted(classes)))
+    whole = {name.partition("$")[0] for name in classes if not name.endswith("package-info")}
+    missing = sorted(name for name in whole if f"{name}.java" not in names["-sources"])
+    report.ok(not missing and not any(name.endswith((".so", ".class")) for name in names["-sources"]),
+              "every class has its source, and nothing else is there", str(missing))
+    public = [path.relative_to(JAVA / "src/main/java").with_suffix("") for path in (JAVA / "src/main/java").rglob("*.java")
+              if re.search(r"^public ", path.read_text(), re.M)]
+    missing = sorted(str(name) for name in public if f"io.byway/{name}.html" not in names["-javadoc"])
+    report.ok(len(public) > 50 and not missing and "index.html" in names["-javadoc"], "every public class has its page",
+              str(missing))
 
 
 def estate(report):

@@ -5,7 +5,7 @@ import re
 import shutil
 import sys
 
-from artefacts import BUILD, CARGO, FEATURES, LIMIT, PRIVATE, PROFILE, ROOT, TARGET, have, prefix
+from artefacts import BUILD, CARGO, FEATURES, LIMIT, PRIVATE, PROFILE, ROOT, TARGET, have, prefix, version
 from header import read
 from report import run
 
@@ -34,11 +34,20 @@ target_link_libraries(consumer PRIVATE byway::{target})
 """
 
 
-def version():
-    return re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M).group(1)
+# Where the version stands beside Cargo.toml.
+VERSIONS = {
+    "bindings/python/pyproject.toml": r'^version = "(.*)"',
+    "bindings/java/native/Cargo.toml": r'^version = "(.*)"',
+    "bindings/java/pom.xml": r"<artifactId>byway</artifactId>\s*<version>(.*)</version>",
+    "bindings/java/dubbo/pom.xml": r"<artifactId>byway-dubbo</artifactId>\s*<version>(.*)</version>",
+    "bindings/java/all.xml": r"<artifactId>byway-all</artifactId>\s*<version>(.*)</version>",
+}
 
 
 def package(report):
+    for file, pattern in VERSIONS.items():
+        found = re.search(pattern, (ROOT / file).read_text(), re.M)
+        report.ok(found and found[1] == version(), f"{file} has the library's version", str(found))
     consumer(report)
     without_scripts(report)
 

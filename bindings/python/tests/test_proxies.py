@@ -1,6 +1,8 @@
 """Proxy selectors from Python: made of others, of settings, of scripts; what is asked outside a connection."""
+import os
 import threading
 import unittest
+from unittest import mock
 
 import byway
 from byway import BypassStyle, PacOptions, ProxySelector, SystemSettings
@@ -43,6 +45,17 @@ class Selectors(unittest.TestCase):
         selector = ProxySelector.bypass(self.engine, "good.example,10.0.0.0/99", self.fixed("a.example"))
         self.assertEqual(len(selector.diagnostics()), 1)
         self.assertIn("10.0.0.0/99", selector.diagnostics()[0])
+
+    def test_the_environment_of_the_process_is_read_when_it_is_told_to(self):
+        with mock.patch.dict(os.environ, http_proxy="http://one.example:1", no_proxy=""):
+            selector = ProxySelector.environment(self.engine)
+            os.environ["http_proxy"] = "http://two.example:1"
+            self.assertEqual(self.ask(selector, "http://h.example/"), ["one.example"])
+            selector.refresh()
+            self.assertEqual(self.ask(selector, "http://h.example/"), ["two.example"])
+        with self.assertRaises(byway.BywayError) as caught:
+            ProxySelector.environment(self.engine, {}).refresh()
+        self.assertEqual(caught.exception.name, "BYWAY_E_STATE")
 
     def test_settings_of_windows_and_of_desktops(self):
         windows = ProxySelector.windows(self.engine, "http=p.example:8080", "*.corp")

@@ -12,6 +12,7 @@ use crate::proxies::rules::Rules;
 use crate::proxies::{ProxySelector, Target, Why};
 use crate::sys::slab::Shared;
 use once_cell::sync::Lazy;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A host's proxy selector. Called without a lock, inside [`crate::engine::Engine::host_call`].
@@ -110,22 +111,35 @@ impl ProxySource {
         }
     }
 
+    /// This selector and all that it chooses among, each once, in their order.
+    pub fn whole(&self) -> Vec<&ProxySource> {
+        let (mut found, mut seen, mut left) = (Vec::new(), HashSet::new(), vec![self]);
+        while let Some(one) = left.pop() {
+            if seen.insert(one.id) {
+                found.push(one);
+                let parts: Vec<&Arc<ProxySource>> = match &one.kind {
+                    Choosing::Excepted(_, inner) => vec![inner],
+                    Choosing::Schemes(schemes) => schemes.all().collect(),
+                    Choosing::Rules(rules) => rules.all().collect(),
+                    _ => Vec::new(),
+                };
+                left.extend(parts.into_iter().rev().map(|part| &**part));
+            }
+        }
+        found
+    }
+
     /// Entries of the configuration that are not in use, and what else is to be known about it; one sentence each.
     pub fn diagnostics(&self) -> Vec<String> {
-        match &self.kind {
-            Choosing::Direct | Choosing::Fixed(_) | Choosing::Host(_) => Vec::new(),
+        let lines = |one: &ProxySource| match &one.kind {
             Choosing::BuiltIn(own) => own.diagnostics(),
-            Choosing::Excepted(exceptions, inner) => {
-                let mut lines = exceptions.ignored().to_vec();
-                lines.extend(inner.diagnostics());
-                lines
-            }
-            Choosing::Schemes(schemes) => schemes.all().flat_map(|inner| inner.diagnostics()).collect(),
-            Choosing::Rules(rules) => rules.all().flat_map(|inner| inner.diagnostics()).collect(),
+            Choosing::Excepted(exceptions, _) => exceptions.ignored().to_vec(),
             Choosing::System(system) => system.diagnostics(),
             #[cfg(feature = "script")]
             Choosing::Script(script) => script.diagnostics(),
-        }
+            _ => Vec::new(),
+        };
+        self.whole().into_iter().flat_map(lines).collect()
     }
 }
 

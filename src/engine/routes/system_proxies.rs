@@ -123,21 +123,29 @@ impl Current {
 }
 
 impl ProxySource {
-    /// Reads what this selector is made from again: settings, a script's file; or has the script fetched anew by the
-    /// next question.
+    /// Reads what this selector, and those it chooses among, are made from again: environment, settings, a script's file;
+    /// or has a script fetched anew by the next question.
     ///
     /// # Errors
     /// `E_STATE` when it is made from nothing that could have changed; else what is wrong with the new state, and the
     /// old one stays in force.
     pub fn refresh(&self) -> Result<()> {
+        // One that fails keeps no other from its new state.
+        let answers: Vec<Result<bool>> = self.whole().into_iter().map(ProxySource::read_again).collect();
+        if answers.into_iter().try_fold(false, |read, answer| answer.map(|one| read | one))? {
+            return Ok(());
+        }
+        Err(Error::new(Status::E_STATE, "this proxy selector is made from nothing that could be read again"))
+    }
+
+    /// True when there was something to read.
+    fn read_again(&self) -> Result<bool> {
         match self.kind() {
-            Choosing::System(system) => system.refresh(),
+            Choosing::System(system) => system.refresh().map(|()| true),
             #[cfg(feature = "script")]
-            Choosing::Script(script) => script.refresh(),
-            _ => Err(Error::new(
-                Status::E_STATE,
-                "this proxy selector is made from nothing that could be read again",
-            )),
+            Choosing::Script(script) => script.refresh().map(|()| true),
+            Choosing::BuiltIn(own) => Ok(own.refresh()),
+            _ => Ok(false),
         }
     }
 }

@@ -207,12 +207,17 @@ class ProxySelector(Handle):
 
     @classmethod
     def environment(
-        cls, engine: Engine, variables: Mapping[str, str], dialect: str = "byway"
+        cls, engine: Engine, variables: Optional[Mapping[str, str]] = None, dialect: str = "byway"
     ) -> "ProxySelector":
-        """What ``http_proxy``, ``NO_PROXY`` and their kin say; pass ``os.environ`` or any table. ``dialect`` names whose
-        reading of NO_PROXY decides: ``byway``, ``curl``, ``go``, ``python``, ``chromium``, ``node``."""
-        names, values, kept = table(variables)
+        """What ``http_proxy``, ``NO_PROXY`` and their kin say, in any table; None: in the process's own environment, read
+        now and by ``refresh``. ``dialect`` names whose reading of NO_PROXY decides: ``byway``, ``curl``, ``go``,
+        ``python``, ``chromium``, ``node``."""
         raw = dialect.encode()
+        if variables is None:
+            return made(
+                cls, lib.byway_proxy_selector_new_environment, engine.pointer, None, None, 0, raw, len(raw)
+            )
+        names, values, kept = table(variables)
         selector = made(
             cls, lib.byway_proxy_selector_new_environment, engine.pointer, ctypes.addressof(names),
             ctypes.addressof(values), len(variables), raw, len(raw),
@@ -345,7 +350,8 @@ class ProxySelector(Handle):
             lib.byway_text_free(found)
 
     def refresh(self) -> None:
-        """Reads what it is made from again: the system's settings, a script's file."""
+        """Reads what it, and the selectors inside it, are made from again: the process's environment, the system's settings,
+        a script's file. ``BYWAY_E_STATE`` is raised when there is nothing of that kind."""
         call(lib.byway_proxy_selector_refresh, self.pointer)
 
     def diagnostics(self) -> List[str]:

@@ -291,7 +291,7 @@ public final class ProxySelector extends Handle {
         }
     }
 
-    /** Reads what it is made from again: the system's settings, a script's file. */
+    /** Reads what it, and the selectors inside it, are made from again: the system's settings, a script's file. */
     public void refresh() {
         long self = enter();
         try {

@@ -8,10 +8,12 @@ import java.util.function.LongConsumer;
  * with {@code BYWAY_E_ABANDONED}.
  */
 public abstract class Request {
+    private static final String ANSWERED = "the request has its answer already";
     private final long pointer;
     private final long tag;
     private final long deadlineMillis;
     private volatile boolean lent = true;
+    private volatile boolean answered;
     private volatile Kept kept;
     private boolean passed;
 
@@ -33,7 +35,7 @@ public abstract class Request {
 
     /** The number that {@code canceled} names. */
     public final long id() {
-        long self = enter();
+        long self = look();
         try {
             return id0(self);
         } finally {
@@ -43,7 +45,7 @@ public abstract class Request {
 
     /** True when nobody waits for the answer any more. */
     public final boolean isCanceled() {
-        long self = enter();
+        long self = look();
         try {
             return isCanceled0(self);
         } finally {
@@ -94,8 +96,14 @@ public abstract class Request {
     }
 
     private void done() {
+        answered = true;
+        giveBack();
+    }
+
+    /** What was kept is over with the answer, but not before the callback, which may still look at it. */
+    private void giveBack() {
         Kept mine = kept;
-        if (mine != null && !lent) {
+        if (mine != null && answered && !lent) {
             mine.close();
         }
     }
@@ -117,9 +125,19 @@ public abstract class Request {
 
     final void returned() {
         lent = false;
+        giveBack();
     }
 
+    /** For what belongs to an answer. */
     final long enter() {
+        // Told as it will be when the callback has returned.
+        if (answered && kept != null) {
+            throw Errors.of(Abi.E_BAD_HANDLE, ANSWERED, "self");
+        }
+        return look();
+    }
+
+    private long look() {
         Kept mine = kept;
         if (mine != null) {
             return mine.enter();
@@ -155,7 +173,7 @@ public abstract class Request {
 
         @Override
         String gone() {
-            return "the request has its answer already";
+            return ANSWERED;
         }
     }
 }

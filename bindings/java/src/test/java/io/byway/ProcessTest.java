@@ -3,7 +3,10 @@ package io.byway;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -12,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -30,7 +34,12 @@ class ProcessTest {
     }
 
     private static Ended run(String word, String... flags) throws Exception {
-        List<String> command = new ArrayList<>();
+        return run(List.of(), word, flags);
+    }
+
+    /** As {@link #run(String, String...)}, started by another program. */
+    private static Ended run(List<String> starter, String word, String... flags) throws Exception {
+        List<String> command = new ArrayList<>(starter);
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.add("-Xcheck:jni");
         if (Runtime.version().feature() >= 17) {
@@ -128,8 +137,69 @@ class ProcessTest {
         Files.writeString(file, "not a library");
         well("path", flag);
         assertEquals(size, Files.size(file));
-        try (java.util.stream.Stream<Path> left = Files.list(folder)) {
+        try (Stream<Path> left = Files.list(folder)) {
             assertEquals(1, left.count());
         }
+    }
+
+    /** The library as the jar has it. */
+    private static Path library(Path folder) throws Exception {
+        Path copy = folder.resolve("libbyway_jni.so");
+        try (InputStream in = Loader.class.getResourceAsStream("/META-INF/native/" + Loader.platform() + "/libbyway_jni.so")) {
+            Files.copy(in, copy);
+        }
+        return copy;
+    }
+
+    @Test
+    void thePropertyComesFirstThenThePathOfJavaThenTheJar(@TempDir Path folder, @TempDir Path workdir) throws Exception {
+        Files.setPosixFilePermissions(workdir, PosixFilePermissions.fromString("rwx------"));
+        Path file = library(folder);
+        String path = "-Djava.library.path=" + folder;
+        String jar = "-Dio.byway.workdir=" + workdir;
+        assertTrue(well("path", "-Dio.byway.library=" + file, path, jar).lines().anyMatch(file.toString()::equals));
+        assertTrue(well("path", path, jar).lines().anyMatch("byway_jni"::equals));
+        try (Stream<Path> left = Files.list(workdir)) {
+            assertEquals(0, left.count(), "nothing was unpacked");
+        }
+        assertTrue(well("path", jar).lines().anyMatch(line -> line.startsWith(workdir.toString())));
+    }
+
+    @Test
+    void aPlatformThatTheJarHasNothingForIsNamed() throws Exception {
+        Ended ended = run("path", "-Dos.arch=s390x");
+        assertTrue(ended.code != 0, ended.output);
+        assertTrue(ended.output.contains("the jar brings none for linux-s390x"), ended.output);
+    }
+
+    @Test
+    void aFolderThatCannotBeMadeIsNamed() throws Exception {
+        Ended ended = run("path", "-Dio.byway.workdir=/proc/byway/unpacked");
+        assertTrue(ended.code != 0, ended.output);
+        assertTrue(ended.output.contains("cannot be unpacked into /proc/byway/unpacked"), ended.output);
+        assertTrue(ended.output.contains("-Dio.byway.workdir"), ended.output);
+    }
+
+    /** In mounts of its own, so that nothing of it is left. */
+    @Test
+    void aFileSystemThatExecutesNothingIsNamedWithWhatHelps(@TempDir Path folder) throws Exception {
+        List<String> mounts = new ArrayList<>(List.of("unshare", "--mount"));
+        if (!System.getProperty("user.name").equals("root")) {
+            mounts.add("--map-root-user");
+        }
+        mounts.addAll(List.of("sh", "-c", "mount -t tmpfs -o noexec,mode=700 tmpfs '" + folder + "' && exec \"$@\"", "sh"));
+        List<String> probe = new ArrayList<>(mounts);
+        probe.add("true");
+        boolean may;
+        try {
+            may = new ProcessBuilder(probe).redirectErrorStream(true).start().waitFor() == 0;
+        } catch (IOException missing) {
+            may = false;
+        }
+        assumeTrue(may, "no mounts of one's own here");
+        Ended ended = run(mounts, "path", "-Dio.byway.workdir=" + folder);
+        assertTrue(ended.code != 0, ended.output);
+        assertTrue(ended.output.contains("its file system is mounted noexec"), ended.output);
+        assertTrue(ended.output.contains("Name another folder with -Dio.byway.workdir"), ended.output);
     }
 }

@@ -281,6 +281,19 @@ class RoutesTest {
         DnsRequest answered = again.get(120, TimeUnit.SECONDS);
         BywayException second = assertThrows(BywayException.Handle.class, answered::finish);
         assertEquals("the request has its answer already", second.reason());
+        // The same while the callback has not returned yet: the answer comes from elsewhere before it does.
+        CompletableFuture<BywayException> early = new CompletableFuture<>();
+        Dns slow =
+                Dns.answering(
+                        engine,
+                        request -> {
+                            request.later();
+                            CompletableFuture.runAsync(() -> request.add(ips("192.0.2.1")).finish(), answers).join();
+                            early.complete(assertThrows(BywayException.Handle.class, request::finish));
+                            assertFalse(request.isCanceled());
+                        });
+        assertEquals(1, all(address(slow)).size());
+        assertEquals("the request has its answer already", early.get(40, TimeUnit.SECONDS).reason());
         Dns failing =
                 Dns.answering(
                         engine,
