@@ -206,20 +206,19 @@
   // ---- time
 
   const NativeDate = Date;
-  const dateToString = uncurry(NativeDate.prototype.toString);
-  const SafeDate = function Date(...args) {
-    if (new.target === undefined) return dateToString(new NativeDate(now()));
-    return construct(NativeDate, args.length === 0 ? [now()] : args, new.target);
-  };
-  define(SafeDate, 'length', { value: 7 });
-  define(SafeDate, 'prototype', { value: NativeDate.prototype, writable: false });
-  put(SafeDate, 'parse', NativeDate.parse);
-  put(SafeDate, 'UTC', NativeDate.UTC);
-  put(SafeDate, 'now', ({ now() { return now(); } }).now);
-  put(NativeDate.prototype, 'constructor', SafeDate);
+  const minutes = 60000;
+  const getTime = uncurry(NativeDate.prototype.getTime);
+  // What stands for the fields of a local time, and for a text: in the process's zone, or in the one that was given.
+  let local = fields => construct(NativeDate, fields), parse = NativeDate.parse;
+  let shown = uncurry(NativeDate.prototype.toString);
   if (offset !== undefined) {
-    const getTime = uncurry(NativeDate.prototype.getTime);
-    const shifted = date => new NativeDate(getTime(date) + offset * 60000);
+    const behind = uncurry(NativeDate.prototype.getTimezoneOffset), setTime = uncurry(NativeDate.prototype.setTime);
+    const indexOf = uncurry(String.prototype.indexOf), slice = uncurry(String.prototype.slice);
+    const at = time => new NativeDate(time);
+    const nativeParse = NativeDate.parse, utc = NativeDate.UTC, absolute = Math.abs, floor = Math.floor;
+    // A date whose UTC fields are the local ones of this date; and one whose fields in the process's zone are.
+    const shifted = date => at(getTime(date) + offset * minutes);
+    const moved = date => at(getTime(date) + (offset + behind(date)) * minutes);
     const parts = ['FullYear', 'Month', 'Date', 'Day', 'Hours', 'Minutes', 'Seconds', 'Milliseconds'];
     for (let i = 0; i < parts.length; i++) {
       const read = uncurry(NativeDate.prototype['getUTC' + parts[i]]);
@@ -228,17 +227,62 @@
       const native = NativeDate.prototype['setUTC' + parts[i]];
       if (native === undefined) continue;
       const set = 'set' + parts[i];
-      const setTime = uncurry(NativeDate.prototype.setTime);
       put(NativeDate.prototype, set, ({
         [set](...args) {
-          const moved = shifted(this);
-          apply(native, moved, args);
-          return setTime(this, getTime(moved) - offset * 60000);
+          const changed = shifted(this);
+          apply(native, changed, args);
+          return setTime(this, getTime(changed) - offset * minutes);
         }
       })[set]);
     }
-    put(NativeDate.prototype, 'getTimezoneOffset', ({ getTimezoneOffset() { return -offset; } }).getTimezoneOffset);
+    const fullYear = NativeDate.prototype.getFullYear, setFullYear = NativeDate.prototype.setFullYear;
+    put(NativeDate.prototype, 'getYear', ({ getYear() { return apply(fullYear, this, []) - 1900; } }).getYear);
+    put(NativeDate.prototype, 'setYear', ({
+      setYear(year) { return apply(setFullYear, this, [+year >= 0 && +year <= 99 ? +year + 1900 : +year]); }
+    }).setYear);
+    put(NativeDate.prototype, 'getTimezoneOffset', ({
+      getTimezoneOffset() { return getTime(this) === getTime(this) ? -offset : NaN; }
+    }).getTimezoneOffset);
+    const two = value => (value < 10 ? '0' : '') + value;
+    const zone = 'GMT' + (offset < 0 ? '-' : '+') + two(floor(absolute(offset) / 60)) + two(absolute(offset) % 60);
+    const texts = ['toString', 'toTimeString', 'toDateString', 'toLocaleString', 'toLocaleDateString', 'toLocaleTimeString'];
+    for (let i = 0; i < texts.length; i++) {
+      const name = texts[i], native = NativeDate.prototype[name];
+      put(NativeDate.prototype, name, ({
+        [name](...args) {
+          const text = apply(native, moved(this), args), end = indexOf(text, 'GMT');
+          return end < 0 ? text : slice(text, 0, end) + zone;
+        }
+      })[name]);
+    }
+    shown = uncurry(NativeDate.prototype.toString);
+    local = fields => at(apply(utc, NativeDate, fields) - offset * minutes);
+    // A text without a zone is local, but for a day alone in ISO's form.
+    const zoned = /(?:Z|GMT|UTC?|[A-Z][SD]T|[+-]\d{2}:?\d{2}|\))$|^[+-]?\d{4,6}(?:-\d\d){0,2}$/i;
+    const iso = /^[+-]?\d{4,6}(?:-\d\d){0,2}T/i;
+    const exec = uncurry(RegExp.prototype.exec), trim = uncurry(String.prototype.trim);
+    parse = ({
+      parse(given) {
+        const text = trim(BareString(given));
+        if (stringLength(text) > 100 || exec(zoned, text) !== null) return nativeParse(text);
+        return nativeParse(text + (exec(iso, text) !== null ? 'Z' : ' GMT')) - offset * minutes;
+      }
+    }).parse;
   }
+  const SafeDate = function Date(...args) {
+    if (new.target === undefined) return shown(new NativeDate(now()));
+    const count = args.length;
+    const made = count === 0 ? [now()]
+      : count === 1 ? [typeof args[0] === 'string' ? parse(args[0]) : args[0]]
+      : [getTime(local(args))];
+    return construct(NativeDate, made, new.target);
+  };
+  define(SafeDate, 'length', { value: 7 });
+  define(SafeDate, 'prototype', { value: NativeDate.prototype, writable: false });
+  put(SafeDate, 'parse', parse);
+  put(SafeDate, 'UTC', NativeDate.UTC);
+  put(SafeDate, 'now', ({ now() { return now(); } }).now);
+  put(NativeDate.prototype, 'constructor', SafeDate);
 
   // ---- globals: a closed list
 

@@ -265,3 +265,56 @@ pub fn position(source: &str, line: u32, column: u32) -> Position {
     let offset = text.char_indices().nth(before).map_or(text.len(), |(at, _)| at);
     Position { offset: start + offset, line, column }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::clock::VirtualClock;
+
+    /// 2026-03-01 20:30:15 UTC.
+    const NOW: i64 = 1_772_397_015_000;
+
+    fn evaluate(zone: Zone, text: &str) -> String {
+        let clock = VirtualClock::new(NOW);
+        let sandbox = Sandbox::new("dates", Limits::default(), &clock.clock(), zone).unwrap();
+        let source = format!("String({text})");
+        sandbox
+            .enter(&source, |ctx| ctx.eval::<String, _>(source.as_str()))
+            .map_err(|(_, error)| error)
+            .unwrap()
+    }
+
+    /// Whatever zone this process is in.
+    #[test]
+    fn dates_are_local_to_the_zone_that_was_given() {
+        let east = Zone::Fixed(330);
+        for (text, want) in [
+            ("new Date()", "Mon Mar 02 2026 02:00:15 GMT+0530"),
+            ("Date()", "Mon Mar 02 2026 02:00:15 GMT+0530"),
+            ("new Date().toDateString()", "Mon Mar 02 2026"),
+            ("new Date().toTimeString()", "02:00:15 GMT+0530"),
+            ("new Date().toISOString()", "2026-03-01T20:30:15.000Z"),
+            ("new Date().getDate() + ' ' + new Date().getUTCDate()", "2 1"),
+            ("new Date().getTimezoneOffset()", "-330"),
+            ("new Date().getYear()", "126"),
+            ("new Date(2026, 2, 2, 2, 0, 15).getTime()", "1772397015000"),
+            ("new Date(2026, 2).toISOString()", "2026-02-28T18:30:00.000Z"),
+            ("new Date('2026-03-02T02:00:15').getTime()", "1772397015000"),
+            ("new Date('Mar 2 2026 02:00:15').getTime()", "1772397015000"),
+            ("Date.parse('2026-03-02T02:00:15+05:30')", "1772397015000"),
+            ("Date.parse('Sun, 01 Mar 2026 20:30:15 GMT')", "1772397015000"),
+            ("Date.parse('2026-03-01')", "1772323200000"),
+            ("new Date('2026-03-01T00:00:00Z').getTime()", "1772323200000"),
+            ("new Date(new Date()).getTime()", "1772397015000"),
+            ("new Date(String(new Date())).getTime()", "1772397015000"),
+            ("new Date(0).setHours(5, 0)", "-1800000"),
+            ("new Date(2026, 11, 31).setFullYear(2024) === new Date(2024, 11, 31).getTime()", "true"),
+            ("new Date(NaN)", "Invalid Date"),
+            ("new Date('nonsense').getTime()", "NaN"),
+            ("Date.UTC(1970, 0, 1)", "0"),
+        ] {
+            assert_eq!(evaluate(east, text), want, "{text}");
+        }
+        assert_eq!(evaluate(Zone::Fixed(-90), "new Date()"), "Sun Mar 01 2026 19:00:15 GMT-0130");
+    }
+}

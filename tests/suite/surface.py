@@ -63,7 +63,30 @@ def gaps():
     return exports, {name: exports - used(*rest) for name, *rest in BINDINGS if rest[0].exists()}
 
 
+# Names in the pages that are none of the header's: a CMake target, variables of the environment.
+OTHER_NAMES = {"byway_static", "BYWAY_LIBRARY", "BYWAY_VECTORS"}
+
+
+def pages(report):
+    """What the pages name is there: functions and constants of the header, files of the project."""
+    header = set(re.findall(r"\b(?:byway|BYWAY)_\w+", (ROOT / "include" / "byway.h").read_text()))
+    found = 0
+    for pattern in ("*.md", "docs/*.md", "bindings/*/README.md"):
+        for page in ROOT.glob(pattern):
+            text = page.read_text()
+            names = set(re.findall(r"\b(?:byway|BYWAY)_\w+\b", text))
+            found += len(names)
+            # A family is named by its beginning: `byway_dial_*`, `BYWAY_BIND_*`.
+            unknown = [name for name in sorted(names - OTHER_NAMES)
+                       if name not in header and not (name.endswith("_") and any(one.startswith(name) for one in header))]
+            report.ok(not unknown, f"{page.relative_to(ROOT)} names what the header has", "\n".join(unknown))
+            links = [link for link in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text) if not (page.parent / link).exists()]
+            report.ok(not links, f"{page.relative_to(ROOT)} links to what is there", "\n".join(links))
+    report.ok(found > 50, "names were found")
+
+
 def surface(report):
+    pages(report)
     exports, missing = gaps()
     listed, odd = reasons()
     report.ok(not odd, "every line is a binding, a function, a reason, once", "\n".join(odd))
