@@ -43,6 +43,7 @@ public final class Main {
                     WordKinds.KINDS,
                     PickKinds.KINDS,
                     FileKinds.KINDS,
+                    InsideKinds.KINDS,
                     BeyondKinds.KINDS);
 
     private final Set<String> only;

@@ -230,7 +230,7 @@ final class MeshKinds {
 
     private static boolean traced(Case one) {
         JsonElement context = one.get("tracing_context");
-        return context != null && !(context.isJsonObject() && context.getAsJsonObject().size() == 0);
+        return context != null && context.isJsonArray() && context.getAsJsonArray().size() > 0;
     }
 
     private static void attachmentMatch(Case one) {

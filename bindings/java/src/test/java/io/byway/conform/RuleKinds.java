@@ -27,7 +27,6 @@ final class RuleKinds {
     static {
         KINDS.put("dubbo_condition/condition", RuleKinds::condition);
         KINDS.put("dubbo_chain/mock", RuleKinds::mock);
-        KINDS.put("dubbo_chain/chain", RuleKinds::chain);
         KINDS.put("bugs/condition_route", RuleKinds::conditionRoute);
         KINDS.put("bugs/condition_when", RuleKinds::conditionWhen);
         KINDS.put("bugs/condition_when_list", RuleKinds::conditionWhen);
@@ -163,6 +162,67 @@ final class RuleKinds {
         return Rule.key(dialect, kind, interfaceOf(url), parameter(url, "version"), parameter(url, "group"));
     }
 
+    /** Whether a pattern fits: as a rule's right side, which sees the consumer's URL, or else as its left side. */
+    private static boolean fits(Case one, Dialect dialect) {
+        String pattern = one.text("pattern");
+        String value = one.text("value", null);
+        String consumer = one.text("param_url", null);
+        if (pattern.isEmpty() || value == null) {
+            throw new Case.Skips("a rule cannot say an empty pattern");
+        }
+        if (value.isEmpty()) {
+            throw new Case.Skips("an empty parameter is none");
+        }
+        if (pattern.startsWith("$") && consumer == null) {
+            throw new Case.Skips("a reference always has a consumer");
+        }
+        if (consumer == null && !one.text("side").equals("then")) {
+            String left = "consumer://1.1.1.1/S?x=" + value;
+            return whenHolds("x=" + pattern + " =>", dialect, left, named(new Case(new JsonObject())));
+        }
+        List<JsonElement> rows = List.of(new JsonPrimitive("dubbo://1.1.1.1:1/S?x=" + value));
+        try (World world = worldFor(dialect, consumer, ALONE + "condition", rows)) {
+            world.chain.setRuleUrls(List.of(staticRule("=> x=" + pattern, Map.of("force", new JsonPrimitive(true)))));
+            world.invocation.reset().method("m");
+            return !world.routed().isEmpty();
+        }
+    }
+
+    /**
+     * Refused with a place; or else in force where upstream's rule is valid and enabled, and strict where it is forced:
+     * of that shows what a left side that holds leaves when nobody meets the right one.
+     */
+    private static void parse(Case one, Dialect dialect, Case expect) {
+        String text = one.text("rule");
+        String consumer = "consumer://1.1.1.1/S?a=b&region=beijing&version=v1&tag=tag1";
+        String said = Rule.checkJson(dialect, RuleKind.CONDITION, text, null);
+        Case found = new Case(com.google.gson.JsonParser.parseString(said).getAsJsonObject());
+        try (World world = worldFor(dialect, consumer, null, List.of(new JsonPrimitive("dubbo://1.1.1.1:1/S")))) {
+            String key = keyOf(dialect, RuleKind.CONDITION, null, consumer);
+            BywayException refused = world.setRule(key, text);
+            same(refused != null, found.get("refused"), "refused as the check says");
+            if (expect.get("error") != null) {
+                need(refused != null, "an error was expected");
+                for (Case problem : found.cases("problems")) {
+                    need(problem.integer("line", 0) > 0 && !problem.text("message").isEmpty(), said);
+                }
+                return;
+            }
+            need(refused == null, "refused: " + refused);
+            boolean unknown = expect.has("rule") && expect.get("rule") == null;
+            boolean want = expect.flag("valid", true) && expect.flag("enabled", true) && !unknown;
+            boolean got =
+                    WordKinds.routers(world).stream()
+                            .anyMatch(router -> router.text("key").equals(key) && router.flag("in_force"));
+            same(got, want, "in force");
+            world.invocation.reset().method("m");
+            List<JsonElement> conditions = expect.list("conditions");
+            if (got && !conditions.isEmpty() && Case.equal(conditions.get(0), Case.json("a=b => c=d"))) {
+                same(world.routed().size(), expect.flag("force") ? 0 : 1, "left");
+            }
+        }
+    }
+
     /** Shares of a weighted draw: within five deviations. */
     private static void shares(World world, Case one, List<Case> outcomes, String share) {
         int repeat = one.integer("repeat", 20000);
@@ -284,8 +344,15 @@ final class RuleKinds {
                         expect.getAsString() + ".condition-router",
                         "key");
                 break;
+            case "glob":
+            case "range":
+                same(fits(one, dialect), expect, "fits");
+                break;
+            case "parse":
+                parse(one, dialect, new Case(expect.getAsJsonObject()));
+                break;
             default:
-                throw new Case.Skips(one.text("form") + " is below the boundary");
+                throw new Case.Fails("unknown form " + one.text("form"));
         }
     }
 
@@ -359,18 +426,6 @@ final class RuleKinds {
         for (Dialect dialect : List.of(Dialect.BYWAY, Dialect.DUBBO_3, Dialect.DUBBO_2_7)) {
             routed(one, dialect, ALONE + "mock", expect);
         }
-    }
-
-    private static void chain(Case one) {
-        JsonElement expect = one.get("expect");
-        JsonElement routers = one.get("routers");
-        if (expect == null
-                || !expect.isJsonArray()
-                || (routers != null && routers.isJsonArray())
-                || !one.has("invokers")) {
-            throw new Case.Skips("about what is inside a chain");
-        }
-        routed(one, World.dialectOf(one), null, expect);
     }
 
     // Reports.
