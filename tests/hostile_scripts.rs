@@ -173,7 +173,8 @@ fn ten_thousand_evaluations_do_not_grow() {
         assert_eq!(ask(&pac).as_deref(), Ok("ok"));
     }
     let grown = resident().saturating_sub(before);
-    assert!(grown < 4 << 20, "grew by {grown} bytes");
+    // A kilobyte each would be 10 MB. Huge pages that the kernel makes of half empty ones come and go.
+    assert!(grown < 9 << 20, "grew by {grown} bytes");
 }
 
 #[test]

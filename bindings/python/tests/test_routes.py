@@ -172,7 +172,8 @@ class Routes(unittest.TestCase):
                 objects, memory = len(gc.get_objects()), resident()
         gc.collect()
         self.assertLess(len(gc.get_objects()), objects + 200)
-        self.assertLess(resident(), memory + 2_000_000)
+        # A hundred bytes each would be 8 MB. Huge pages that the kernel makes of half empty ones come and go.
+        self.assertLess(resident(), memory + 7_000_000)
 
     def test_threads_share_an_engine(self):
         address = byway.Address(self.engine, "h.example", 80, dns=byway.Dns(self.engine, lambda host: ["192.0.2.1"]))
