@@ -7,7 +7,7 @@ import re
 import sys
 
 import faces
-from artefacts import BUILD, ROOT, prefix
+from artefacts import BUILD, LIMIT, ROOT, prefix
 from report import run
 
 PAGES = ["README.md", "bindings/*/README.md", "docs/*.md", "examples/*/README.md"]
@@ -77,7 +77,7 @@ def quickstart(report):
             made, command, environment = LANGUAGES[language](folder, text)
             if not report.ok(made.returncode == 0, f"{place}: it is built", made.stdout) or what == "build":
                 continue
-            done = run(command, timeout=60, env=environment, cwd=folder)
+            done = run(command, timeout=LIMIT, env=environment, cwd=folder)
             if report.ok(done.returncode == 0, f"{place}: it runs", done.stdout) and output is not None:
                 report.ok(done.stdout == output, f"{place}: it prints what the text says", done.stdout)
     for language in SHOWN:
