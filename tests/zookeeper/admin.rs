@@ -26,10 +26,12 @@ impl Admin {
     fn attempt(address: SocketAddr) -> std::io::Result<Admin> {
         let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+        // As every client of ZooKeeper: a server that leaves a connect without an answer is asked again.
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         stream.write_all(&Request::connect(0, 600_000, 0, &[0; 16]))?;
         let mut admin = Admin { stream, xid: 0 };
         let connected = Connected::read(&admin.frame()?).map_err(std::io::Error::other)?;
+        admin.stream.set_read_timeout(Some(Duration::from_secs(120)))?;
         assert!(connected.timeout_ms > 0);
         Ok(admin)
     }
