@@ -4,7 +4,7 @@
 
 use crate::support::*;
 use byway::Status;
-use byway::dial::race::{RaceUntil, Rules};
+use byway::dial::race::{CapPolicy, RaceUntil, Rules};
 use byway::dial::socks::Version;
 use byway::dial::{Fault, Options, Via};
 use std::io::Write;
@@ -246,7 +246,7 @@ fn a_proxy_that_breaks_its_protocol_is_blamed_and_the_next_one_tried() {
         let (listener, good) = listen();
         let limits = options(|rules| {
             // The next one starts because this one has failed, never beside it.
-            rules.attempt_delay_ms = 60_000;
+            (rules.max_in_flight, rules.cap_policy) = (1, CapPolicy::Wait);
             rules.race_until = RaceUntil::Ready;
             rules.ready_timeout_ms = if fault == Fault::TimeoutReady { 30 } else { 30_000 };
         });

@@ -4,7 +4,7 @@ use crate::support::*;
 use byway::Status;
 use byway::dial::op::EventKind::{Canceled, Failed, FdClosing, Start, Won};
 use byway::dial::op::PollEntry;
-use byway::dial::race::{Family, RaceUntil, Rules};
+use byway::dial::race::{CapPolicy, Family, RaceUntil, Rules};
 use byway::dial::socks::Version;
 use byway::dial::{Connected, Decision, Fault, Hooks, Options, Step, TunnelRefusal, Via};
 use std::collections::HashMap;
@@ -21,6 +21,12 @@ fn stream<R>(connected: Connected<R>) -> TcpStream {
 
 fn quick() -> Options {
     Options { rules: Rules { attempt_delay_ms: 10, ..Rules::default() }, ..Options::default() }
+}
+
+/// The next route starts because the one before has failed, never beside it, however long this machine takes.
+fn one_by_one(mut options: Options) -> Options {
+    options.rules = Rules { max_in_flight: 1, cap_policy: CapPolicy::Wait, ..options.rules };
+    options
 }
 
 fn ready() -> Options {
@@ -54,7 +60,7 @@ fn one_route_connects_and_the_socket_is_the_callers() {
 fn a_refused_route_is_reported_and_the_next_wins() {
     let quiet = quiet();
     let ((_kept, bad), (listener, good)) = (closed_port(), listen());
-    let (mut op, log) = one_selection(vec![direct(bad), direct(good)], Options::default());
+    let (mut op, log) = one_selection(vec![direct(bad), direct(good)], one_by_one(Options::default()));
     assert_eq!(op.run(None).unwrap().route.hop, good);
     let (bad, good) = (bad.port(), good.port());
     let want = [
@@ -287,7 +293,7 @@ fn a_refused_tunnel_ends_the_operation_unless_the_next_route_is_wanted() {
         let (at, server) = serve(vec![refusal()]);
         let (listener, good) = listen();
         let ways = vec![through(at, Via::Http, "o.example", 443), direct(good)];
-        let mut options = ready();
+        let mut options = one_by_one(ready());
         options.tunnel_refusal = if next { TunnelRefusal::Next } else { TunnelRefusal::Stop };
         let (mut op, log) = one_selection(ways, options);
         let result = op.run(None);
