@@ -1750,7 +1750,8 @@ typedef struct byway_pac_options {
      */
     uint64_t memory_limit;
     /**
-     * Milliseconds of processor time per run; 0 means 250.
+     * Milliseconds of script time per run, counted on its thread's processor clock, so that a busy machine ends no good
+     * script; 0 means 250. A run that does not get them ends after 20 times as many on the wall, at least 10 000.
      */
     uint32_t time_limit_ms;
     /**
@@ -4126,7 +4127,7 @@ byway_status byway_proxy_selector_new_pac(struct byway_engine *engine,
  * questions that waited for it go on. `charset` is what was said where it was fetched; without one a byte order mark
  * counts, else Latin-1. For a proxy selector of system settings it is the script they name.
  *
- * Threads: any; waits for the script to load, at most twice its time limit and 2 s. Runs no host code.
+ * Threads: any; waits for the script to load, at most twice its time limit by its thread's clock. Runs no host code.
  * Errors: `BYWAY_E_PAC` with line and column, `BYWAY_E_TIMEOUT`, `BYWAY_E_LIMIT`, `BYWAY_E_UTF8`, `BYWAY_E_UNSUPPORTED` for a
  * charset or a library without the feature `script`: the old text stays in force, questions that waited for a first one
  * get the error. `BYWAY_E_STATE` for a proxy selector without a script.

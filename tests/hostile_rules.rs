@@ -7,6 +7,7 @@ use byway::chain::invocation::Invocation;
 use byway::chain::snapshot::Invokers;
 use byway::chain::store::RuleStore;
 use byway::chain::url::Url;
+use byway::error::Status;
 use byway::rules::dialect::Dialect;
 use byway::rules::routers;
 use byway::rules::script::{self, ScriptLanguage};
@@ -20,7 +21,7 @@ const HOSTILE: &[(&str, &str)] = &[
     ("endless loop", "while (true) {}"),
     ("endless loop that catches", "for (;;) { try { for (;;) {} } catch (e) {} }"),
     ("endless recursion", "function f() { return f() + 1; } return f();"),
-    ("memory", "for (var a = []; ;) a.push({});"),
+    ("memory", "for (var a = []; ;) a.push(new Array(1000).fill(0));"),
     ("text doubling", "var s = 'x'; while (true) s += s;"),
     ("join", "return new Array(1e9).join();"),
     ("join of nested arrays", "var a = []; for (var i = 0; i < 40; i++) a = [a, a]; return '' + a;"),
@@ -77,7 +78,11 @@ fn every_hostile_rule_leaves_the_list_as_it_is_and_is_told() {
         put(&store, &format!("(function () {{ {body} }})()"));
         assert_eq!(kept(&short), [0, 1, 2], "{name}");
         let trouble = short.status().into_iter().find_map(|router| router.trouble);
-        assert_eq!(trouble.map(|trouble| trouble.count), Some(1), "{name}");
+        let trouble = trouble.unwrap_or_else(|| panic!("{name} is no trouble"));
+        assert_eq!(trouble.count, 1, "{name}");
+        let memory = trouble.error.message() == "needs more than 32 MiB of memory";
+        assert_eq!(memory, trouble.error.status() == Status::E_LIMIT, "{name}: {}", trouble.error);
+        assert!(memory || *name != "memory", "{}", trouble.error);
     }
     // Contexts that were used up are not met again.
     let (ample, store) = chain(Duration::from_secs(60));

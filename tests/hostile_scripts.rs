@@ -180,8 +180,8 @@ fn ten_thousand_evaluations_do_not_grow() {
 #[test]
 fn a_slow_script_does_not_delay_the_others_and_eight_threads_get_their_own_answers() {
     let pool = Pool::new(PoolLimits::default());
-    // Long enough for each of the others to be answered meanwhile, however busy the machine is.
-    let slow = pac(&pool, "while (true) {}", 2_000);
+    // By the clock of its own thread: the busier the machine, the longer it takes.
+    let slow = pac(&pool, "while (true) {}", 1_000);
     let waiting = std::thread::spawn(move || ask(&slow));
     std::thread::scope(|scope| {
         for number in 0..8 {
@@ -210,4 +210,37 @@ fn a_script_replaced_while_it_runs_ends_by_itself() {
         assert_eq!(ask(&new).as_deref(), Ok("new"));
         assert_eq!(running.join().unwrap(), Err(Status::E_TIMEOUT));
     });
+}
+
+/// Ways to want more memory than there is.
+const GREEDY: &[(&str, &str)] = &[
+    ("an array by pushing", "var a = [];\nwhile (true) a.push({});"),
+    ("an array by its end", "var a = [];\nfor (var i = 0; ; i++) a[i] = i;"),
+    ("arrays of arrays", "var a = [];\nwhile (true) a.push(new Array(1000).fill(0));"),
+    ("texts", "var a = [];\nwhile (true) a.push('x'.repeat(100000));"),
+    ("properties", "var o = {};\nfor (var i = 0; ; i++) o['k' + i] = i;"),
+    ("small objects", "var o = null;\nwhile (true) o = { o: o };"),
+    ("a map", "var m = new Map();\nfor (var i = 0; ; i++) m.set(i, {});"),
+];
+
+#[test]
+fn a_script_that_uses_up_its_memory_is_told_so_and_where() {
+    let pool = Pool::new(PoolLimits::default());
+    for (name, body) in GREEDY {
+        let target = OwnedTarget::parse("http://example.com/").unwrap();
+        let error = pac(&pool, body, AMPLE).select(&target.borrow()).unwrap_err();
+        assert_eq!(error.status(), Status::E_LIMIT, "{name}: {error}");
+        assert_eq!(error.message(), "needs more than 32 MiB of memory", "{name}");
+        assert_eq!(error.position().map(|at| at.line), Some(2), "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_thrown_null_is_no_want_of_memory_and_one_that_is_caught_is_none_either() {
+    let pool = Pool::new(PoolLimits::default());
+    let target = OwnedTarget::parse("http://example.com/").unwrap();
+    let error = pac(&pool, "throw null;", AMPLE).select(&target.borrow()).unwrap_err();
+    assert_eq!((error.status(), error.message()), (Status::E_PAC, "threw null"));
+    let caught = "try { 'x'.repeat(1 << 28); } catch (e) { return 'PROXY small:1'; }";
+    assert_eq!(ask(&pac(&pool, caught, AMPLE)).as_deref(), Ok("small"));
 }

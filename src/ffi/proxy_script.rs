@@ -58,7 +58,8 @@ pub struct byway_pac_options {
     pub refresh_ms: u64,
     /// Bytes of memory, at least 32 MiB; 0 means that.
     pub memory_limit: u64,
-    /// Milliseconds of processor time per run; 0 means 250.
+    /// Milliseconds of script time per run, counted on its thread's processor clock, so that a busy machine ends no good
+    /// script; 0 means 250. A run that does not get them ends after 20 times as many on the wall, at least 10 000.
     pub time_limit_ms: u32,
     /// Different names one question may ask for; 0 means 20.
     pub names_limit: u32,
@@ -250,7 +251,7 @@ pub unsafe extern "C" fn byway_proxy_selector_new_pac(
 /// questions that waited for it go on. `charset` is what was said where it was fetched; without one a byte order mark
 /// counts, else Latin-1. For a proxy selector of system settings it is the script they name.
 ///
-/// Threads: any; waits for the script to load, at most twice its time limit and 2 s. Runs no host code.
+/// Threads: any; waits for the script to load, at most twice its time limit by its thread's clock. Runs no host code.
 /// Errors: `BYWAY_E_PAC` with line and column, `BYWAY_E_TIMEOUT`, `BYWAY_E_LIMIT`, `BYWAY_E_UTF8`, `BYWAY_E_UNSUPPORTED` for a
 /// charset or a library without the feature `script`: the old text stays in force, questions that waited for a first one
 /// get the error. `BYWAY_E_STATE` for a proxy selector without a script.

@@ -4,6 +4,9 @@
 //! constructor, bounded in time, memory and stack ([`Limits`]). Native functions that loop without asking whether
 //! time is up are replaced or given a bound on their input (`hardening.js`).
 //!
+//! Time is the processor time of the script's thread, so that a machine that stands still or is busy with other work
+//! ends no good script; a wall clock only stops what gets hardly any processor at all ([`Bound`]).
+//!
 //! A [`Pool`] runs scripts on its own few threads, so an overrun never takes a host's thread along: the caller
 //! stops waiting, the thread is written off until it comes back. A script is compiled once per thread and its
 //! context is kept there.
@@ -12,7 +15,7 @@ mod hardening;
 mod pool;
 mod sandbox;
 
-pub use pool::{Pool, PoolLimits, Script, brief_wait, next_id};
+pub use pool::{Bound, Pool, PoolLimits, Script, brief_wait, next_id};
 pub use sandbox::{Sandbox, Trap, position};
 
 /// Re-exported so that the rooms above build their host functions with the same version.
@@ -28,7 +31,7 @@ pub struct Limits {
     pub memory: usize,
     /// Bytes of stack.
     pub stack: usize,
-    /// Script time per call, loading included when it is the first: processor time of the thread it runs on.
+    /// Script time per call, loading included when it is the first: processor time of its thread.
     pub time: Duration,
     /// Bytes of source text.
     pub source: usize,
@@ -39,12 +42,6 @@ pub struct Limits {
 impl Limits {
     /// 32 MiB of heap, the least that is accepted.
     pub const LEAST_MEMORY: usize = 32 << 20;
-
-    /// How long a caller waits for a script at most: a thread that is given a processor answers within its time, and a
-    /// busy machine may let it wait for one. Twice the time and 2 s.
-    pub fn patience(&self) -> Duration {
-        self.time.saturating_mul(2).saturating_add(Duration::from_secs(2))
-    }
 }
 
 impl Default for Limits {

@@ -1,11 +1,13 @@
 //! The threads scripts run on.
 //!
-//! A call hands its script and input to a thread and waits with its own limit. The thread used last is used first,
+//! A call hands its script and input to a thread and waits with its own limit, which is counted on that thread's
+//! processor clock. The thread used last is used first,
 //! so calls in sequence meet the same context; it looks for more work for a moment before it sleeps, so such calls
 //! do not pay for waking it. A thread whose script does not stop in time is written off: it counts as stuck, ends
 //! when it comes back, and another one takes its place as long as there are not too many of them.
 
 use crate::error::{Error, Result, Status};
+use crate::sys::thread::CpuClock;
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 use std::any::Any;
@@ -37,6 +39,55 @@ pub trait Script: Send + Sync + 'static {
 pub fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// How long one call may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// Processor time of the thread it runs on.
+    pub time: Duration,
+    /// Time on the wall, waiting for a thread included: what ends a wait that gets no processor.
+    pub wall: Duration,
+}
+
+impl Bound {
+    /// With a wall clock of twenty times as much, at least ten seconds.
+    pub fn of(time: Duration) -> Bound {
+        Bound { time, wall: time.saturating_mul(20).max(Duration::from_secs(10)) }
+    }
+}
+
+/// A call against its bound.
+#[derive(Debug)]
+struct Meter {
+    bound: Bound,
+    start: Instant,
+    /// Where its thread's clock stood when this was first looked at late. Reading such a clock is a system call, which
+    /// the many short calls shall not pay for.
+    before: Option<u64>,
+}
+
+impl Meter {
+    /// Starts to count.
+    fn new(bound: Bound) -> Meter {
+        Meter { bound, start: Instant::now(), before: None }
+    }
+
+    /// The least time it certainly may still take, by the clock of the thread it runs on; `None` when it is late. A
+    /// call has the bound on the wall first, which no thread's own time outruns, and then the bound of the thread's.
+    fn left(&mut self, thread: Option<CpuClock>) -> Option<Duration> {
+        let passed = self.start.elapsed();
+        let left = |all: Duration, used: Duration| all.checked_sub(used).filter(|left| !left.is_zero());
+        let wall = left(self.bound.wall, passed)?;
+        if let Some(early) = left(self.bound.time, passed) {
+            return Some(early.min(wall));
+        }
+        let Some(now) = thread.and_then(CpuClock::now_ns) else {
+            return Some(self.bound.time.min(wall));
+        };
+        let before = *self.before.get_or_insert(now);
+        left(self.bound.time, Duration::from_nanos(now.saturating_sub(before))).map(|time| time.min(wall))
+    }
 }
 
 /// Bounds of a pool.
@@ -85,18 +136,20 @@ struct State {
 
 struct Busy {
     desk: Arc<Desk>,
-    late: Instant,
+    meter: Meter,
 }
 
 /// Hands an answer out.
 type Finish = Box<dyn FnOnce()>;
 
+type Job = Box<dyn FnOnce(&mut Instances, Option<CpuClock>) -> Finish + Send>;
+
 struct Task {
     /// Runs the script and gives what is left to do: handing out the answer. The thread is free again before
     /// that, so whoever gets the answer and comes back at once meets the same context.
-    job: Box<dyn FnOnce(&mut Instances) -> Finish + Send>,
+    job: Job,
     /// How long the job may run before its thread is written off.
-    limit: Duration,
+    bound: Bound,
 }
 
 /// Where one thread gets its work.
@@ -107,6 +160,8 @@ struct Desk {
     /// Its script did not stop: the thread ends when it does.
     written_off: AtomicBool,
     thread: OnceCell<Thread>,
+    /// The thread's, set by itself.
+    clock: OnceCell<Option<CpuClock>>,
 }
 
 /// Contexts one thread keeps, by script.
@@ -116,6 +171,8 @@ type Instances = HashMap<u64, (Weak<dyn Any + Send + Sync>, Box<dyn Any>)>;
 const KEPT: usize = 64;
 /// How long a thread looks for more work, and a caller for its answer, before going to sleep.
 const SPIN: Duration = Duration::from_micros(40);
+/// A thread that waits for a clock of another one looks no more often.
+const LEAST_SLEEP: Duration = Duration::from_millis(1);
 
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -155,29 +212,43 @@ impl Pool {
         Pool { _closer: Arc::new(Closer(shared.clone())), shared }
     }
 
-    /// Runs a script and waits for its output, at most `wait`: waiting for a free thread counts too.
+    /// Runs a script and waits for its output, at most twice `bound.time` of its thread's processor time, and at most
+    /// `bound.wall` with all waiting.
     ///
     /// `E_TIMEOUT` when time is up, `E_RESOURCES` when no thread can be had, `E_LIMIT` when too many calls wait,
     /// `E_PANIC` for a defect while it ran.
-    pub fn call<S: Script>(&self, script: &Arc<S>, input: S::Input, wait: Duration) -> Result<S::Output> {
+    pub fn call<S: Script>(&self, script: &Arc<S>, input: S::Input, bound: Bound) -> Result<S::Output> {
         let reply = Arc::new(Reply::default());
-        let answer = Answer(reply.clone());
-        self.submit(script, input, wait, move |output| answer.give(output))?;
-        reply.wait(wait)
+        let (answer, runner) = (Answer(reply.clone()), reply.clone());
+        let begun = move |clock| _ = runner.runner.set(clock);
+        self.run(script, input, bound, begun, move |output| answer.give(output))?;
+        reply.wait(bound)
     }
 
     /// Runs a script and hands its output to `done` on the pool's thread; `done` only stores and wakes. It is
-    /// dropped uncalled when the pool closes first or the script fails inside the library. `limit` is how long
-    /// the call may run before its thread is written off.
+    /// dropped uncalled when the pool closes first or the script fails inside the library. `bound` is how long
+    /// the call may run before its thread is written off, twice the time as for [`Pool::call`].
     pub fn submit<S: Script>(
         &self,
         script: &Arc<S>,
         input: S::Input,
-        limit: Duration,
+        bound: Bound,
+        done: impl FnOnce(S::Output) + Send + 'static,
+    ) -> Result<()> {
+        self.run(script, input, bound, |_| (), done)
+    }
+
+    fn run<S: Script>(
+        &self,
+        script: &Arc<S>,
+        input: S::Input,
+        bound: Bound,
+        begun: impl FnOnce(Option<CpuClock>) + Send + 'static,
         done: impl FnOnce(S::Output) + Send + 'static,
     ) -> Result<()> {
         let script = script.clone();
-        let job = move |instances: &mut Instances| {
+        let job = move |instances: &mut Instances, clock| {
+            begun(clock);
             let id = script.id();
             let mut kept =
                 instances.remove(&id).and_then(|(_, kept)| kept.downcast::<S::Instance>().ok()).map(|b| *b);
@@ -191,7 +262,7 @@ impl Pool {
             }
             Box::new(move || done(output)) as Finish
         };
-        self.shared.place(Task { job: Box::new(job), limit })
+        self.shared.place(Task { job: Box::new(job), bound })
     }
 
     /// Threads written off and not back yet.
@@ -208,7 +279,7 @@ impl Shared {
         let mut state = self.state.lock();
         Shared::write_off(&mut state);
         if let Some(desk) = state.idle.pop() {
-            state.busy.push(Busy { desk: desk.clone(), late: late(task.limit) });
+            state.busy.push(Busy { desk: desk.clone(), meter: Meter::new(task.bound) });
             *desk.task.lock() = Some(task);
             desk.ready.store(true, Ordering::Release);
             drop(state);
@@ -224,7 +295,7 @@ impl Shared {
                 return Err(Error::new(Status::E_RESOURCES, why));
             }
             let desk = Arc::new(Desk::default());
-            let limit = late(task.limit);
+            let meter = Meter::new(task.bound);
             *desk.task.lock() = Some(task);
             desk.ready.store(true, Ordering::Release);
             let (shared, own) = (self.clone(), desk.clone());
@@ -237,7 +308,7 @@ impl Shared {
                 })?;
             let _ = desk.thread.set(thread.thread().clone());
             state.threads += 1;
-            state.busy.push(Busy { desk, late: limit });
+            state.busy.push(Busy { desk, meter });
             return Ok(());
         }
         if state.queue.len() >= self.limits.waiting {
@@ -252,10 +323,9 @@ impl Shared {
         if state.busy.is_empty() {
             return;
         }
-        let now = Instant::now();
         let before = state.busy.len();
-        state.busy.retain(|busy| {
-            let late = busy.late <= now;
+        state.busy.retain_mut(|busy| {
+            let late = busy.meter.left(busy.desk.clock.get().copied().flatten()).is_none();
             if late {
                 busy.desk.written_off.store(true, Ordering::Release);
             }
@@ -269,10 +339,11 @@ impl Shared {
     /// A thread's life.
     fn work(self: Arc<Self>, desk: &Arc<Desk>) {
         let mut instances = Instances::new();
+        let clock = *desk.clock.get_or_init(CpuClock::own);
         loop {
             let Some(task) = self.next(desk, &mut instances) else { return };
             // A defect in a job must not take the thread's accounting along; its reply tells the caller.
-            let finish = std::panic::catch_unwind(AssertUnwindSafe(|| (task.job)(&mut instances)));
+            let finish = std::panic::catch_unwind(AssertUnwindSafe(|| (task.job)(&mut instances, clock)));
             if finish.is_err() {
                 instances.clear();
             }
@@ -299,7 +370,7 @@ impl Shared {
         }
         match state.queue.pop_front() {
             Some(task) => {
-                state.busy.push(Busy { desk: desk.clone(), late: late(task.limit) });
+                state.busy.push(Busy { desk: desk.clone(), meter: Meter::new(task.bound) });
                 *desk.task.lock() = Some(task);
                 desk.ready.store(true, Ordering::Release);
             }
@@ -322,12 +393,6 @@ impl Shared {
         desk.ready.store(false, Ordering::Release);
         desk.task.lock().take()
     }
-}
-
-/// When a task with this limit is late: its script stops itself at the limit, a little more is the engine's.
-fn late(limit: Duration) -> Instant {
-    let now = Instant::now();
-    now.checked_add(limit).and_then(|at| at.checked_add(Duration::from_millis(50))).unwrap_or(now)
 }
 
 /// Waits a moment (40 µs) without sleeping; on a single processor that would only keep the other side from running.
@@ -358,6 +423,8 @@ struct Reply<T> {
     state: AtomicU8,
     value: Mutex<Option<T>>,
     waiter: Mutex<Option<Thread>>,
+    /// The clock of the thread that took it up.
+    runner: OnceCell<Option<CpuClock>>,
 }
 
 impl<T> Default for Reply<T> {
@@ -366,6 +433,7 @@ impl<T> Default for Reply<T> {
             state: AtomicU8::new(WAITING),
             value: Mutex::new(None),
             waiter: Mutex::new(Some(std::thread::current())),
+            runner: OnceCell::new(),
         }
     }
 }
@@ -391,8 +459,8 @@ impl<T> Drop for Answer<T> {
 }
 
 impl<T> Reply<T> {
-    fn wait(&self, limit: Duration) -> Result<T> {
-        let end = Instant::now().checked_add(limit);
+    fn wait(&self, bound: Bound) -> Result<T> {
+        let mut meter = Meter::new(bound);
         brief_wait(|| self.state.load(Ordering::Acquire) != WAITING);
         loop {
             match self.state.load(Ordering::Acquire) {
@@ -405,13 +473,13 @@ impl<T> Reply<T> {
                 CLOSED => return Err(Error::new(Status::E_SHUTDOWN, "the script threads are closed")),
                 _ => return Err(Error::new(Status::E_PANIC, "defect while a script ran")),
             }
-            match end.map(|end| end.saturating_duration_since(Instant::now())) {
-                Some(Duration::ZERO) => {
-                    let why = format!("the script engine did not answer within {} ms", limit.as_millis());
+            match meter.left(self.runner.get().copied().flatten()) {
+                Some(left) => std::thread::park_timeout(left.max(LEAST_SLEEP)),
+                None => {
+                    let passed = meter.start.elapsed().as_millis();
+                    let why = format!("the script engine did not answer within {passed} ms");
                     return Err(Error::new(Status::E_TIMEOUT, why));
                 }
-                Some(left) => std::thread::park_timeout(left),
-                None => std::thread::park(),
             }
         }
     }

@@ -1,8 +1,9 @@
 //! One QuickJS context: hardened, bounded, with errors that tell line and column.
 
-use super::{Limits, Zone, hardening};
+use super::{Bound, Limits, Zone, hardening};
 use crate::error::{Error, Position, Result, Source, Status};
 use crate::runtime::clock::Clock;
+use crate::sys::script_heap::{Gauge, ScriptHeap};
 use crate::sys::thread::cpu_time_ns;
 use rquickjs::context::{EvalOptions, intrinsic};
 use rquickjs::function::Func;
@@ -10,6 +11,7 @@ use rquickjs::{CaughtError, Context, Ctx, Function, Runtime, Value};
 use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// What a script's context has. Promises are there because async functions need them; nothing ever runs their
 /// jobs, and the global is removed.
@@ -39,7 +41,7 @@ pub enum Trap {
 /// A context. Lives and dies on one thread.
 pub struct Sandbox {
     context: Context,
-    runtime: Runtime,
+    heap: Rc<Gauge>,
     budget: Rc<Budget>,
     limits: Limits,
     /// Shown in errors and used as the file name of stack frames.
@@ -54,10 +56,45 @@ impl fmt::Debug for Sandbox {
 
 #[derive(Debug, Default)]
 struct Budget {
-    /// Of the thread's processor time: what other programs do is not the script's.
-    deadline: Cell<Option<u64>>,
-    expired: Cell<bool>,
+    /// When the call began.
+    began: Cell<Option<Instant>>,
+    /// Where the thread's own clock stood when the engine first asked. Reading it is a system call, which the many
+    /// short calls shall not pay for.
+    used: Cell<Option<u64>>,
+    expired: Cell<Option<Overrun>>,
     stopped: Cell<bool>,
+}
+
+/// Which clock ran out.
+#[derive(Clone, Copy, Debug)]
+enum Overrun {
+    Processor,
+    Wall,
+}
+
+impl Budget {
+    /// The engine asks every 10 000 steps.
+    fn is_late(&self, limit: Duration) -> bool {
+        let Some(start) = self.began.get() else { return false };
+        let Some(used) = self.used.get() else {
+            self.used.set(Some(cpu_time_ns()));
+            return false;
+        };
+        let passed = start.elapsed();
+        // No thread uses more than passes, and the clock on the wall is the cheaper one.
+        if passed < limit {
+            return false;
+        }
+        let late = if u128::from(cpu_time_ns().saturating_sub(used)) >= limit.as_nanos() {
+            Some(Overrun::Processor)
+        } else if passed >= Bound::of(limit).wall {
+            Some(Overrun::Wall)
+        } else {
+            None
+        };
+        self.expired.set(self.expired.get().or(late));
+        late.is_some()
+    }
 }
 
 /// Lets a host function end the script at its next step; the script cannot catch it.
@@ -77,8 +114,8 @@ impl Sandbox {
         let no_engine = |what: &str| {
             Error::new(Status::E_RESOURCES, format!("no memory for the script engine: {what}")).subject(name)
         };
-        let runtime = Runtime::new().map_err(|_| no_engine("runtime"))?;
-        runtime.set_memory_limit(limits.memory.max(Limits::LEAST_MEMORY));
+        let (memory, heap) = ScriptHeap::new(limits.memory.max(Limits::LEAST_MEMORY));
+        let runtime = Runtime::new_with_alloc(memory).map_err(|_| no_engine("runtime"))?;
         runtime.set_max_stack_size(limits.stack);
         let budget = Rc::new(Budget::default());
         let poll = budget.clone();
@@ -86,12 +123,10 @@ impl Sandbox {
             if poll.stopped.get() {
                 return true;
             }
-            let late = poll.deadline.get().is_some_and(|deadline| cpu_time_ns() >= deadline);
-            poll.expired.set(poll.expired.get() || late);
-            late
+            poll.is_late(limits.time)
         })));
         let context = Context::custom::<Intrinsics>(&runtime).map_err(|_| no_engine("context"))?;
-        let sandbox = Sandbox { context, runtime, budget, limits, name: name.to_owned() };
+        let sandbox = Sandbox { context, heap, budget, limits, name: name.to_owned() };
         let clock = clock.clone();
         // Milliseconds fit a double for longer than dates do.
         #[allow(clippy::cast_precision_loss)]
@@ -144,10 +179,11 @@ impl Sandbox {
 
     /// Starts the clock for one call: everything until the next `begin` shares the limit.
     pub fn begin(&self) {
-        let nanos = u64::try_from(self.limits.time.as_nanos()).ok();
-        self.budget.deadline.set(nanos.and_then(|nanos| cpu_time_ns().checked_add(nanos)));
-        self.budget.expired.set(false);
+        self.budget.began.set(Some(Instant::now()));
+        self.budget.used.set(None);
+        self.budget.expired.set(None);
         self.budget.stopped.set(false);
+        self.heap.reset();
     }
 
     /// Runs `work` inside the context. `source` is the script's text, for positions in errors. After a trap other
@@ -157,54 +193,57 @@ impl Sandbox {
         source: &str,
         work: impl for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<T>,
     ) -> Result<T, (Trap, Error)> {
-        let result = self.context.with(|ctx| {
+        self.context.with(|ctx| {
             let result = work(&ctx);
             if self.budget.stopped.get() {
                 let _ = ctx.catch();
                 return Err((Trap::Stopped, self.error(Status::E_CANCELED, "stopped")));
             }
-            if self.budget.expired.get() {
+            if let Some(overrun) = self.budget.expired.get() {
                 let _ = ctx.catch();
-                let why = format!("ran longer than {} ms", self.limits.time.as_millis());
+                let why = match overrun {
+                    Overrun::Processor => format!("ran longer than {} ms", self.limits.time.as_millis()),
+                    Overrun::Wall => format!(
+                        "did not get {} ms of processor time within {} ms",
+                        self.limits.time.as_millis(),
+                        Bound::of(self.limits.time).wall.as_millis()
+                    ),
+                };
                 return Err((Trap::Time, self.error(Status::E_TIMEOUT, &why)));
             }
             result.map_err(|error| self.explain(&ctx, error, source))
-        });
-        match result {
-            // Running out of memory while the error is built leaves null as the thrown value.
-            Err((Trap::Exception, error))
-                if error.message() == THREW_NULL && self.memory() > (self.limits.memory as u64) / 2 =>
-            {
-                Err(self.out_of_memory())
-            }
-            other => other,
-        }
+        })
     }
 
     fn error(&self, status: Status, why: &str) -> Error {
         Error::new(status, why).subject(&self.name).source(Source::Script)
     }
 
-    fn out_of_memory(&self) -> (Trap, Error) {
+    fn out_of_memory(&self) -> Error {
         let why =
             format!("needs more than {} MiB of memory", self.limits.memory.max(Limits::LEAST_MEMORY) >> 20);
-        (Trap::Memory, self.error(Status::E_LIMIT, &why))
+        self.error(Status::E_LIMIT, &why)
     }
 
-    /// Memory in use, in bytes. Not from inside [`Sandbox::enter`].
-    pub fn memory(&self) -> u64 {
-        u64::try_from(self.runtime.memory_usage().malloc_size).unwrap_or(0)
+    /// Memory in use, in bytes.
+    pub fn memory(&self) -> usize {
+        self.heap.used()
     }
 
     fn explain<'js>(&self, ctx: &Ctx<'js>, error: rquickjs::Error, source: &str) -> (Trap, Error) {
         let (message, stack) = match CaughtError::from_error(ctx, error) {
-            CaughtError::Error(rquickjs::Error::Allocation) => return self.out_of_memory(),
+            CaughtError::Error(rquickjs::Error::Allocation) => return (Trap::Memory, self.out_of_memory()),
             CaughtError::Error(other) => (other.to_string(), String::new()),
             CaughtError::Exception(exception) => {
                 let kind: Option<String> = exception.as_object().get("name").ok();
                 let message = exception.message().unwrap_or_default();
                 if kind.as_deref() == Some("InternalError") && message.contains("out of memory") {
-                    return self.out_of_memory();
+                    let error = self.out_of_memory();
+                    let place = place(&exception.stack().unwrap_or_default(), &self.name);
+                    return match place {
+                        Some((line, column)) => (Trap::Memory, error.at(position(source, line, column))),
+                        None => (Trap::Memory, error),
+                    };
                 }
                 let message = match kind {
                     Some(kind) if !kind.is_empty() => format!("{kind}: {message}"),
@@ -213,8 +252,12 @@ impl Sandbox {
                 (message, exception.stack().unwrap_or_default())
             }
             CaughtError::Value(value) => {
+                // What is left of an error that there was no memory for.
+                if value.is_null() && self.heap.refused() {
+                    return (Trap::Memory, self.out_of_memory());
+                }
                 if value.is_null() {
-                    return (Trap::Exception, self.error(Status::E_SCRIPT, THREW_NULL));
+                    return (Trap::Exception, self.error(Status::E_SCRIPT, "threw null"));
                 }
                 let text = value.as_string().and_then(|text| text.to_string().ok());
                 (
@@ -233,8 +276,6 @@ impl Sandbox {
         }
     }
 }
-
-const THREW_NULL: &str = "threw null";
 
 /// Strict or sloppy global code under a file name.
 fn options(name: &str, strict: bool) -> EvalOptions {

@@ -11,6 +11,8 @@ pub mod poller;
 pub mod published;
 pub mod record;
 pub mod resolve;
+#[cfg(feature = "script")]
+pub mod script_heap;
 pub mod slab;
 pub mod socket;
 pub mod spin;

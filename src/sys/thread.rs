@@ -56,13 +56,33 @@ pub fn spawn(
 /// Nanoseconds of processor time the calling thread has used; for measuring, where wall clocks would count other
 /// people's work.
 pub fn cpu_time_ns() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
+}
+
+fn read(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a live timespec; the clock exists on every supported system.
-    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    if failed != 0 {
-        return 0;
+    // SAFETY: the pointer is to a live timespec; a clock that does not exist is an error.
+    let failed = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    (failed == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// The processor clock of one thread, readable from every other one.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuClock(libc::clockid_t);
+
+impl CpuClock {
+    /// The calling thread's; `None` where threads have no such clock.
+    pub fn own() -> Option<CpuClock> {
+        let mut clock: libc::clockid_t = 0;
+        // SAFETY: the calling thread is alive, and the pointer is to a live number.
+        let failed = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
+        (failed == 0).then_some(CpuClock(clock))
     }
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+
+    /// Nanoseconds its thread has used; `None` when that has ended.
+    pub fn now_ns(self) -> Option<u64> {
+        read(self.0)
+    }
 }
 
 #[cfg(test)]
@@ -73,5 +93,26 @@ mod tests {
         assert_ne!(own, 0);
         assert_eq!(own, super::token());
         assert_ne!(own, std::thread::spawn(super::token).join().unwrap());
+    }
+
+    #[test]
+    fn processor_time_of_a_thread_goes_on_while_it_works_and_is_read_by_others() {
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let (tell, told) = std::sync::mpsc::channel();
+            let stop = &stop;
+            scope.spawn(move || {
+                tell.send(super::CpuClock::own().unwrap()).unwrap();
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            let clock = told.recv().unwrap();
+            let start = clock.now_ns().unwrap();
+            while clock.now_ns().unwrap() < start + 1_000_000 {
+                std::thread::yield_now();
+            }
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
     }
 }

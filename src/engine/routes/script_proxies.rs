@@ -122,7 +122,7 @@ impl ScriptProxies {
     }
 
     /// Puts a text in force, which has been loaded by then. Waits for a script thread, at most twice the time limit
-    /// and 2 s.
+    /// by its clock.
     ///
     /// # Errors
     /// `E_PAC` with line and column, `E_TIMEOUT`, `E_LIMIT`; then the old text stays in force, and questions that wait
@@ -232,7 +232,7 @@ pub(super) struct Asker<'a> {
     pub(super) resolver: Option<&'a Arc<Resolver>>,
     pub(super) serving: &'a Serving,
     pub(super) object: usize,
-    /// Script runs are waited for here, at most twice their limit and 2 s; for callers who take nothing later.
+    /// Script runs are waited for here, at most twice their limit by their thread's clock; for callers who take nothing later.
     pub(super) in_place: bool,
 }
 

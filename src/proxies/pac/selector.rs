@@ -7,11 +7,10 @@ use crate::error::{Error, Result, Source, Status};
 use crate::proxies::fixed::direct_list;
 use crate::proxies::{Choice, ProxyKind, ProxySelector, Scripted, Target, Why, network};
 use crate::runtime::clock::Clock;
-use crate::script::{Limits, Pool, Zone};
+use crate::script::{Bound, Limits, Pool, Zone};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Who answers a script's questions about names. Asked on the thread that wants the proxies, never on a script
 /// thread. The engine gives its own DNS.
@@ -221,7 +220,8 @@ impl fmt::Debug for Evaluation {
 }
 
 impl Evaluation {
-    /// Runs the script on a script thread and waits for it, at most twice its time limit and 2 s.
+    /// Runs the script on a script thread and waits for it, at most twice its time limit by that thread's
+    /// processor clock ([`Bound`]).
     pub fn step(&mut self) -> Result<Step> {
         if let Some(choice) = self.done.take() {
             return Ok(Step::Done(choice));
@@ -239,9 +239,9 @@ impl Evaluation {
             done(self, Ok(Step::Done(choice)));
             return Ok(());
         }
-        let (script, pool, limit) = (self.script.clone(), self.pool.clone(), self.limit());
+        let (script, pool, bound) = (self.script.clone(), self.pool.clone(), self.bound());
         let input = self.input();
-        pool.submit(&script, input, limit, move |outcome| {
+        pool.submit(&script, input, bound, move |outcome| {
             let step = match outcome {
                 Outcome::Answer(ran) => read(&self.options, &self.script.name, ran).map(Step::Done),
                 Outcome::Ask(question) => Ok(Step::Ask(question)),
@@ -261,8 +261,8 @@ impl Evaluation {
         Ok(())
     }
 
-    fn limit(&self) -> Duration {
-        self.options.limits.patience()
+    fn bound(&self) -> Bound {
+        Bound::of(self.options.limits.time)
     }
 
     fn input(&mut self) -> Input {
@@ -275,9 +275,9 @@ impl Evaluation {
     }
 
     fn run(&mut self) -> Result<Result<Ran, Question>> {
-        let limit = self.limit();
+        let bound = self.bound();
         let input = self.input();
-        match self.pool.call(&self.script, input, limit)? {
+        match self.pool.call(&self.script, input, bound)? {
             Outcome::Answer(ran) => Ok(Ok(ran)),
             Outcome::Ask(question) => Ok(Err(question)),
             Outcome::Failed(error) => Err(error),

@@ -12,7 +12,7 @@ use crate::script::rquickjs::function::Func;
 use crate::script::rquickjs::{
     Ctx, Function, Object, Persistent, Result as JsResult, String as JsString, Value,
 };
-use crate::script::{Limits, Pool, Sandbox, Script, Trap, Zone, next_id, position};
+use crate::script::{Bound, Limits, Pool, Sandbox, Script, Trap, Zone, next_id, position};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -207,7 +207,7 @@ impl Program {
         let Program { id, source, mut limits } = Program::new(source.to_owned(), limits)?;
         // Nothing runs, and the text is bounded: a good text must not be refused because the machine is busy.
         limits.time = limits.time.max(COMPILING);
-        pool.call(&Arc::new(Check { id, source, limits }), (), limits.patience())?
+        pool.call(&Arc::new(Check { id, source, limits }), (), Bound::of(limits.time))?
     }
 
     /// Runs the script on a pool: the rows that stay, ascending and without repetitions.
@@ -220,7 +220,7 @@ impl Program {
 
     /// [`Program::route`], with what the script looked at.
     pub(super) fn answer(self: &Arc<Self>, pool: &Pool, call: Call) -> Result<Answer> {
-        pool.call(self, call, self.limits.patience())?
+        pool.call(self, call, Bound::of(self.limits.time))?
     }
 
     fn load(&self) -> Result<Loaded, (Trap, Error)> {

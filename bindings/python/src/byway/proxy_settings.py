@@ -74,7 +74,7 @@ class PacOptions:
     #: A fetched script that is older is fetched anew by the next question; 0: only on request and after the network changed.
     refresh: float = 0
     memory_limit: int = 0
-    #: Script time per run.
+    #: Script time per run, of its thread's processor clock.
     time_limit: float = 0
     #: Different names one question may ask for.
     names_limit: int = 0

@@ -51,7 +51,7 @@ public final class PacOptions {
         return this;
     }
 
-    /** Script time per run; 250 ms. */
+    /** Script time per run, of its thread's processor clock; 250 ms. */
     public PacOptions timeLimit(Duration time) {
         numbers[2] = Handle.millis32(time, "timeLimit");
         return this;
