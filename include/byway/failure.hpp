@@ -30,6 +30,9 @@ struct failed_attempt {
 /** Whether a TLS handshake that failed so (`BYWAY_FAILURE_*`) may be tried again on the same route. */
 inline bool retry_tls(int failure) noexcept { return byway_failure_retry_tls(failure) == 1; }
 
+/** The `BYWAY_FAILURE_*` of a system's error number that connecting, reading or writing gave. */
+inline int failure_from_errno(int os_errno) noexcept { return byway_failure_from_errno(os_errno); }
+
 /** Short text of a `BYWAY_FAILURE_*`. */
 inline result<std::string> failure_text(int failure)
 {

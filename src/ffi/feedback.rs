@@ -511,6 +511,28 @@ pub extern "C" fn byway_failure_retry_tls(failure: i32) -> i32 {
     call_bare(0, || Ok(i32::from(recover::retry_tls(failure_of(failure, "failure")?))))
 }
 
+/// The `BYWAY_FAILURE_*` of a system's error number that connecting, reading or writing gave, as byway's own dials tell
+/// them:
+///
+/// | number | kind |
+/// |---|---|
+/// | ECONNREFUSED | `REFUSED` |
+/// | ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN | `UNREACHABLE` |
+/// | ETIMEDOUT; EAGAIN, EINPROGRESS (a blocking socket with SO_RCVTIMEO or SO_SNDTIMEO) | `TIMEOUT` |
+/// | ECONNRESET, EPIPE, ECONNABORTED | `RESET` |
+/// | EMFILE, ENFILE, ENOBUFS, ENOMEM, EACCES, EPERM, EADDRNOTAVAIL, EADDRINUSE, EAFNOSUPPORT, EPFNOSUPPORT, EPROTONOSUPPORT, EINVAL, ENODEV, ENXIO | `LOCAL` |
+/// | EPROTO | `PROTOCOL` |
+/// | ECANCELED | `CANCELED` |
+/// | EINTR | `INTERRUPTED` |
+/// | any other number, also 0 | `IO` |
+///
+/// A `connect(2)` that answers ENETUNREACH or EHOSTUNREACH at once found no local route, and nothing was sent: that is
+/// `BYWAY_FAILURE_LOCAL`, which the number alone cannot tell. Never fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn byway_failure_from_errno(os_errno: i32) -> i32 {
+    call_bare(BYWAY_FAILURE_IO, || Ok(Failure::from_errno(os_errno) as i32))
+}
+
 /// Short text of a `BYWAY_FAILURE_*`, for example `"refused"`.
 ///
 /// Ownership: the caller owns the text.

@@ -89,6 +89,26 @@ failures! {
 }
 
 impl Failure {
+    /// The kind of a system's error number that connecting, reading or writing gave. What is not in the table is
+    /// [`Failure::Io`]; so is 0.
+    pub fn from_errno(errno: i32) -> Failure {
+        match errno {
+            libc::ECONNREFUSED => Failure::Refused,
+            libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ENETDOWN | libc::EHOSTDOWN => Failure::Unreachable,
+            // The latter two: a blocking socket with a time limit of its own (SO_RCVTIMEO, SO_SNDTIMEO).
+            libc::ETIMEDOUT | libc::EAGAIN | libc::EINPROGRESS => Failure::Timeout,
+            libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED => Failure::Reset,
+            libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM => Failure::Local,
+            libc::EACCES | libc::EPERM | libc::EADDRNOTAVAIL | libc::EADDRINUSE => Failure::Local,
+            libc::EAFNOSUPPORT | libc::EPFNOSUPPORT | libc::EPROTONOSUPPORT => Failure::Local,
+            libc::EINVAL | libc::ENODEV | libc::ENXIO => Failure::Local,
+            libc::EPROTO => Failure::Protocol,
+            libc::ECANCELED => Failure::Canceled,
+            libc::EINTR => Failure::Interrupted,
+            _ => Failure::Io,
+        }
+    }
+
     /// The kind with this number.
     pub fn from_number(number: i32) -> Option<Failure> {
         let (kind, _) = Self::ALL.get(usize::try_from(number).ok()?)?;

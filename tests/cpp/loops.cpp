@@ -1,6 +1,7 @@
 // Queues and listeners; what a failure means.
 #include "parts.hpp"
 
+#include <cerrno>
 #include <poll.h>
 #include <thread>
 
@@ -75,6 +76,8 @@ void failures()
        "failures have texts");
     OK(byway::retry_tls(BYWAY_FAILURE_TLS_HANDSHAKE) && !byway::retry_tls(BYWAY_FAILURE_TLS_CERTIFICATE),
        "a handshake may be tried again, a certificate not");
+    OK(byway::failure_from_errno(ECONNRESET) == BYWAY_FAILURE_RESET && byway::failure_from_errno(0) == BYWAY_FAILURE_IO,
+       "a system's number has a kind");
     byway::failed_attempt attempt;
     attempt.failure = BYWAY_FAILURE_REFUSED;
     OK((byway::report(attempt).value() & BYWAY_TELL_DATABASE) != 0, "who is told of a failed attempt");

@@ -1,5 +1,6 @@
 """Where do I connect next, from Python."""
 import asyncio
+import errno
 import gc
 import ipaddress
 import threading
@@ -311,6 +312,7 @@ class Routes(unittest.TestCase):
         self.assertEqual(recover(byway.Failure.RESET, byway.Phase.EXCHANGE, one_shot=True, sent=True, exchange_failed=True),
                          byway.Recovery.NOT_REPEATABLE)
         self.assertEqual(byway.Failure.REFUSED.text, "refused")
+        self.assertEqual(byway.Failure.from_errno(errno.ECONNREFUSED), byway.Failure.REFUSED)
         self.assertIn(byway.Tell.DATABASE, byway.failure.report(byway.Failure.REFUSED, byway.Phase.TCP))
 
     def test_names_and_addresses(self):

@@ -231,8 +231,7 @@ fn failure(fault: Fault) -> Failure {
         Fault::TlsFailed => Failure::TlsHandshake,
         Fault::TlsCertificate => Failure::TlsCertificate,
         Fault::SelfConnect => Failure::SelfConnect,
-        Fault::Socket(libc::ECANCELED) => Failure::Canceled,
-        Fault::Socket(_) => Failure::Io,
+        Fault::Socket(errno) => Failure::from_errno(errno),
         fault if fault.is_local() => Failure::Local,
         fault => match fault.status() {
             Status::E_PROXY_REFUSED => Failure::ProxyRefused,
@@ -261,5 +260,20 @@ impl Engine {
         let id = self.next_id();
         self.remember(id, Arc::clone(stop) as Arc<dyn Operation>)?;
         Ok(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dial_and_a_hosts_own_transport_tell_the_same_number_the_same() {
+        for errno in -1..200 {
+            assert_eq!(failure(Fault::of_network(errno)), Failure::from_errno(errno), "{errno}");
+        }
+        assert_eq!(Failure::from_errno(libc::ECONNREFUSED), Failure::Refused);
+        assert_eq!(Failure::from_errno(libc::EMFILE), Failure::Local);
+        assert_eq!(Failure::from_errno(0), Failure::Io);
     }
 }

@@ -7,8 +7,8 @@ use byway::ffi::feedback::{
     byway_engine_database_import, byway_engine_database_snapshot, byway_engine_network_changed,
     byway_engine_recover, byway_engine_set_proxy_selector, byway_engine_should_postpone,
     byway_engine_statistics, byway_engine_stats, byway_failed_call, byway_failed_exchange,
-    byway_failed_route, byway_failure_report, byway_failure_retry_tls, byway_failure_text,
-    byway_failure_track,
+    byway_failed_route, byway_failure_from_errno, byway_failure_report, byway_failure_retry_tls,
+    byway_failure_text, byway_failure_track,
 };
 use byway::ffi::rule::{byway_engine_remove_rule, byway_engine_set_rule};
 use core::mem::{MaybeUninit, size_of};
@@ -233,6 +233,11 @@ extern "system" fn Java_io_byway_Engine_removeRule(env: Env, _: Class, self_: jl
 #[unsafe(no_mangle)]
 extern "system" fn Java_io_byway_Failure_retryTls0(_: Env, _: Class, failure: jint) -> bool {
     byway_failure_retry_tls(failure) != 0
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn Java_io_byway_Failure_fromErrno0(_: Env, _: Class, os_errno: jint) -> jint {
+    byway_failure_from_errno(os_errno)
 }
 
 #[unsafe(no_mangle)]

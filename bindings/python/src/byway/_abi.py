@@ -1045,6 +1045,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_engine_stats": (c_int32, [c_void_p, c_void_p]),
     "byway_engine_recover": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "byway_failure_retry_tls": (c_int32, [c_int32]),
+    "byway_failure_from_errno": (c_int32, [c_int32]),
     "byway_failure_text": (c_int32, [c_int32, c_void_p, c_void_p]),
     "byway_failure_track": (c_int32, [c_void_p, c_void_p, c_void_p]),
     "byway_failure_report": (c_int32, [c_int32, c_int32, c_int32, c_int32, c_int32, c_int32, c_void_p, c_void_p]),

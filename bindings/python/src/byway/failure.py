@@ -42,6 +42,12 @@ class Failure(enum.IntEnum):
     INVALID_PORT = _abi.BYWAY_FAILURE_INVALID_PORT
     FILTERED = _abi.BYWAY_FAILURE_FILTERED
 
+    @classmethod
+    def from_errno(cls, number: int) -> "Failure":
+        """The kind of a system's error number (``OSError.errno``) that connecting, reading or writing gave. What means
+        nothing special is ``IO``."""
+        return cls(lib.byway_failure_from_errno(number))
+
     @property
     def text(self) -> str:
         """Short text, for example ``refused``."""

@@ -104,6 +104,15 @@ public enum Failure {
         throw new IllegalArgumentException("no Failure has number " + number);
     }
 
+    /**
+     * The kind of this system's error number ({@code errno}) that connecting, reading or writing gave, for transports
+     * that see it; {@link #IO} for what means nothing special.
+     */
+    public static Failure fromErrno(int osErrno) {
+        Library.load();
+        return of(fromErrno0(osErrno));
+    }
+
     /** True when the connection may be tried once more with other TLS parameters. */
     public boolean retryTls() {
         Library.load();
@@ -136,6 +145,8 @@ public enum Failure {
                         fromSelector,
                         retryEnabled));
     }
+
+    private static native int fromErrno0(int osErrno);
 
     private static native boolean retryTls0(int failure);
 

@@ -446,5 +446,6 @@ class RoutesTest {
                 ips("2001:db8::1", "192.0.2.1", "192.0.2.2"),
                 Ip.order(ips("192.0.2.1", "192.0.2.2", "2001:db8::1"), FirstFamily.V6, 1));
         assertEquals(Recovery.RETRY, engine.recover(new FailedCall(Failure.REFUSED, Phase.TCP).retryEnabled(true).moreRoutes(true)));
+        assertEquals(Failure.REFUSED, Failure.fromErrno(111));
     }
 }
