@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     must(byway_dial_new(engine, selector, &options, NULL, &dial, &err), "dial");
 
     status = byway_dial_run(dial, 10000, &connected, &err);
-    if (byway_dial_explain(dial, BYWAY_EXPLAIN_TEXT, &text, NULL) == BYWAY_OK) {
+    if (byway_dial_explain(dial, BYWAY_FORMAT_TEXT, &text, NULL) == BYWAY_OK) {
         byway_text_str(text, &shown);
         printf("%s", shown.data);
         byway_text_free(text);

@@ -147,7 +147,7 @@ static int reach(byway_engine *engine, const byway_address *address, int explain
     if (explain) {
         byway_text *text = NULL;
         byway_str shown;
-        must(byway_selector_explain(selector, BYWAY_EXPLAIN_TEXT, &text, &err), "explain");
+        must(byway_selector_explain(selector, BYWAY_FORMAT_TEXT, &text, &err), "explain");
         byway_text_str(text, &shown);
         printf("\nWhy that order?\n%s\n", shown.data);
         byway_text_free(text);

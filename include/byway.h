@@ -122,6 +122,16 @@
 #define BYWAY_ABI_VERSION 0
 
 /**
+ * An explanation or report as one JSON object or list.
+ */
+#define BYWAY_FORMAT_JSON 0
+
+/**
+ * As text for people.
+ */
+#define BYWAY_FORMAT_TEXT 1
+
+/**
  * The thread that polls this queue is an event loop: a blocking call on it that would have to wait answers
  * `BYWAY_E_WOULD_DEADLOCK`.
  */
@@ -431,16 +441,6 @@
  * Give the routes of the first family that is answered while the other is still awaited, as a Selection of its own.
  */
 #define BYWAY_SELECTOR_EARLY 1
-
-/**
- * Explanation as JSON.
- */
-#define BYWAY_EXPLAIN_JSON 0
-
-/**
- * Explanation as text for people.
- */
-#define BYWAY_EXPLAIN_TEXT 1
 
 /**
  * No limit, or no pause: for the millisecond fields and `max_in_flight` of `byway_dial_options`.
@@ -1120,16 +1120,6 @@
  * Do not, whatever the providers' `sticky` says.
  */
 #define BYWAY_PICK_NOT_STICKY 2
-
-/**
- * One JSON object (or list).
- */
-#define BYWAY_FORMAT_JSON 0
-
-/**
- * Text for people.
- */
-#define BYWAY_FORMAT_TEXT 1
 
 /**
  * A list whose place in the centre is gone is kept (a replaced or wiped server deletes places, nobody else does); a
@@ -4673,7 +4663,7 @@ byway_status byway_selector_cancel(struct byway_selector *self);
 
 /**
  * The whole decision so far: proxies offered, names, answers, what was postponed since when and why, what was filtered,
- * the resulting order. `format` is `BYWAY_EXPLAIN_*`.
+ * the resulting order. `format` is `BYWAY_FORMAT_*`.
  *
  * Ownership: the caller owns the text.
  * Errors: `BYWAY_E_ENUM`, `BYWAY_E_BUSY`.
@@ -4918,7 +4908,7 @@ byway_status byway_dial_failure_route(struct byway_dial *self,
                                       struct byway_route **out);
 
 /**
- * The waterfall: which attempt started when, which one won, why the others ended. `format` is `BYWAY_EXPLAIN_*`. Shows
+ * The waterfall: which attempt started when, which one won, why the others ended. `format` is `BYWAY_FORMAT_*`. Shows
  * no credentials.
  *
  * As text: the outcome and how many milliseconds everything took, then a line for each attempt: its number, hop, kind of

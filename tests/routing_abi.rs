@@ -329,7 +329,7 @@ fn a_failed_route_comes_last_and_a_connected_one_comes_back() {
         let selector = world.selector();
         assert_eq!(next(selector, 60_000).unwrap(), ROUTES[1..]);
         let mut text = null_mut();
-        byway_selector_explain(selector, BYWAY_EXPLAIN_TEXT, &raw mut text, null_mut());
+        byway_selector_explain(selector, BYWAY_FORMAT_TEXT, &raw mut text, null_mut());
         let text = text_of(text);
         assert!(text.contains("[2001:db8::1]:443: postponed, not given yet (refused"), "{text}");
         assert_eq!(byway_selector_may_have_next(selector), 1);

@@ -184,8 +184,8 @@ public:
         byway_dial_failure_route(get(), index, &out);
         return byway::route(out);
     }
-    /** The waterfall, `BYWAY_EXPLAIN_*`. */
-    result<std::string> explain(int format = BYWAY_EXPLAIN_TEXT) const
+    /** The waterfall, `BYWAY_FORMAT_*`. */
+    result<std::string> explain(int format = BYWAY_FORMAT_TEXT) const
     {
         return detail::text([&](auto out, auto err) { return byway_dial_explain(get(), format, out, err); });
     }

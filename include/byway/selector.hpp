@@ -114,8 +114,8 @@ public:
     bool may_have_next() const noexcept { return byway_selector_may_have_next(get()) == 1; }
     /** Cancels for good. Any thread, also a signal handler. */
     void cancel() noexcept { byway_selector_cancel(get()); }
-    /** The whole decision so far, `BYWAY_EXPLAIN_*`. */
-    result<std::string> explain(int format = BYWAY_EXPLAIN_TEXT) const
+    /** The whole decision so far, `BYWAY_FORMAT_*`. */
+    result<std::string> explain(int format = BYWAY_FORMAT_TEXT) const
     {
         return detail::text([&](auto out, auto err) { return byway_selector_explain(get(), format, out, err); });
     }

@@ -3,28 +3,14 @@
 use super::arguments;
 use super::chain::{byway_chain, open, read_all};
 use super::error::byway_error;
-use super::guard::{Fail, call};
+use super::guard::call;
 use super::invocation::{self, byway_invocation};
 use super::status::byway_status;
-use super::text::{self, byway_text};
+use super::text::{self, byway_text, is_text};
 use crate::chain::explain::Difference;
 use crate::chain::recent::RecentCall;
 use crate::error::Status;
 use core::ffi::c_char;
-
-/// One JSON object (or list).
-pub const BYWAY_FORMAT_JSON: i32 = 0;
-/// Text for people.
-pub const BYWAY_FORMAT_TEXT: i32 = 1;
-
-/// True for text, false for JSON.
-pub(crate) fn is_text(format: i32) -> Result<bool, Fail> {
-    match format {
-        BYWAY_FORMAT_JSON => Ok(false),
-        BYWAY_FORMAT_TEXT => Ok(true),
-        _ => Err(Fail::Parameter(Status::E_ENUM, "format")),
-    }
-}
 
 /// Routes a call and explains the result: per router what came in and went out, the rule's key, and for each dropped
 /// provider the sentence that dropped it (counts, and the first 100 per reason). `format`: `BYWAY_FORMAT_*`. Host

@@ -12,7 +12,7 @@ use super::handle::{self, handle};
 use super::library::{Layout, layout};
 use super::route::{self, byway_route};
 use super::selection::byway_selection;
-use super::selector::{BYWAY_EXPLAIN_JSON, BYWAY_EXPLAIN_TEXT, SelectorObject, byway_selector};
+use super::selector::{SelectorObject, byway_selector};
 use super::status::byway_status;
 use super::text::{self, byway_text};
 use crate::dial::op::{EventKind, PollEntry};
@@ -673,7 +673,7 @@ pub unsafe extern "C" fn byway_dial_failure_route(
     })
 }
 
-/// The waterfall: which attempt started when, which one won, why the others ended. `format` is `BYWAY_EXPLAIN_*`. Shows
+/// The waterfall: which attempt started when, which one won, why the others ended. `format` is `BYWAY_FORMAT_*`. Shows
 /// no credentials.
 ///
 /// As text: the outcome and how many milliseconds everything took, then a line for each attempt: its number, hop, kind of
@@ -691,19 +691,17 @@ pub unsafe extern "C" fn byway_dial_explain(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        if format != BYWAY_EXPLAIN_JSON && format != BYWAY_EXPLAIN_TEXT {
-            return Err(Fail::Parameter(Status::E_ENUM, "format"));
-        }
+        let as_text = text::is_text(format)?;
         let mut dial = handle::exclusive(self_, "self")?;
         let work = DialObject::work(&mut dial);
-        let explained = match format {
-            BYWAY_EXPLAIN_JSON => {
+        let explained = match as_text {
+            true => work.explain_text(),
+            false => {
                 let json = work.explain_json();
                 serde_json::to_string_pretty(&json).map_err(|error| {
                     Error::new(Status::E_RESOURCES, error.to_string()).source(Source::Engine)
                 })?
             }
-            _ => work.explain_text(),
         };
         *out = text::hand_out(explained);
         Ok(Status::OK)

@@ -2,14 +2,13 @@
 
 use super::arguments;
 use super::chain::dialect_of;
-use super::chain_report::is_text;
 use super::engine::byway_engine;
 use super::error::byway_error;
 use super::guard::{Fail, call};
 use super::handle;
 use super::invokers::byway_invokers;
 use super::status::byway_status;
-use super::text::{self, byway_text};
+use super::text::{self, byway_text, is_text};
 use crate::error::{Error, Status};
 use crate::rules::dialect::service_rule_key;
 use crate::rules::{RuleKind, TextKind, lint, report};

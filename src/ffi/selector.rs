@@ -62,11 +62,6 @@ impl SelectorObject {
 /// Give the routes of the first family that is answered while the other is still awaited, as a Selection of its own.
 pub const BYWAY_SELECTOR_EARLY: u32 = 1;
 
-/// Explanation as JSON.
-pub const BYWAY_EXPLAIN_JSON: i32 = 0;
-/// Explanation as text for people.
-pub const BYWAY_EXPLAIN_TEXT: i32 = 1;
-
 /// What a selector is made with. Start from `BYWAY_SELECTOR_OPTIONS_INIT` or `byway_selector_options_init`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -314,7 +309,7 @@ pub unsafe extern "C" fn byway_selector_cancel(self_: *mut byway_selector) -> by
 }
 
 /// The whole decision so far: proxies offered, names, answers, what was postponed since when and why, what was filtered,
-/// the resulting order. `format` is `BYWAY_EXPLAIN_*`.
+/// the resulting order. `format` is `BYWAY_FORMAT_*`.
 ///
 /// Ownership: the caller owns the text.
 /// Errors: `BYWAY_E_ENUM`, `BYWAY_E_BUSY`.
@@ -327,11 +322,9 @@ pub unsafe extern "C" fn byway_selector_explain(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        if format != BYWAY_EXPLAIN_JSON && format != BYWAY_EXPLAIN_TEXT {
-            return Err(Fail::Parameter(Status::E_ENUM, "format"));
-        }
+        let as_text = text::is_text(format)?;
         let mut selector = handle::exclusive(self_, "self")?;
-        *out = text::hand_out(SelectorObject::work(&mut selector).1.explain(format == BYWAY_EXPLAIN_JSON));
+        *out = text::hand_out(SelectorObject::work(&mut selector).1.explain(!as_text));
         Ok(Status::OK)
     })
 }

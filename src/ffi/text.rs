@@ -1,13 +1,28 @@
 //! `byway_text`: a text the caller owns.
 
 use super::arguments::byway_str;
-use super::guard::{call_bare, call_or};
+use super::guard::{Fail, call_bare, call_or};
 use super::handle::{self, handle};
+use crate::error::Status;
 use core::ffi::c_char;
 
 /// A text made for the caller: an explanation, an export. Free with `byway_text_free`.
 pub struct byway_text {
     _private: [u8; 0],
+}
+
+/// An explanation or report as one JSON object or list.
+pub const BYWAY_FORMAT_JSON: i32 = 0;
+/// As text for people.
+pub const BYWAY_FORMAT_TEXT: i32 = 1;
+
+/// True for text, false for JSON.
+pub(crate) fn is_text(format: i32) -> Result<bool, Fail> {
+    match format {
+        BYWAY_FORMAT_JSON => Ok(false),
+        BYWAY_FORMAT_TEXT => Ok(true),
+        _ => Err(Fail::Parameter(Status::E_ENUM, "format")),
+    }
 }
 
 handle!(byway_text, TextObject, 1, true);

@@ -188,7 +188,7 @@ static void blocking(void)
     OK(postponed(connected.route) == 0, "and the other one is fine");
     byway_route_release(failed);
     STATUS(byway_dial_failure_route(dial, 1, &failed), BYWAY_DONE, "no further failure");
-    STATUS(byway_dial_explain(dial, BYWAY_EXPLAIN_TEXT, &text, NULL), BYWAY_OK, "waterfall");
+    STATUS(byway_dial_explain(dial, BYWAY_FORMAT_TEXT, &text, NULL), BYWAY_OK, "waterfall");
     byway_text_str(text, &shown);
     OK(strstr(shown.data, "connection refused") != NULL, "it names the reason");
     byway_text_free(text);

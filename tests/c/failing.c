@@ -150,7 +150,7 @@ static void marks(void)
     wall += 299999;
     GIVES(chooser, "http://a/", BCA);
     selector = selector_of(chooser);
-    NEED(byway_selector_explain(selector, BYWAY_EXPLAIN_TEXT, &text, NULL));
+    NEED(byway_selector_explain(selector, BYWAY_FORMAT_TEXT, &text, NULL));
     byway_text_str(text, &shown);
     OK(strstr(shown.data, "moved back: http://" A ":8080 failed lately, 1 s left") != NULL, "the explanation says so");
     byway_text_free(text);

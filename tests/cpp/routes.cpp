@@ -33,7 +33,7 @@ void routes()
         OK(count == 1, "and comes last");
         OK(!again.next().value(), "an empty owner says that nothing is left");
         OK(again.explain().value().find("postponed") != std::string::npos, "the explanation says why");
-        OK(again.explain(BYWAY_EXPLAIN_JSON).value().front() == '{', "and as JSON");
+        OK(again.explain(BYWAY_FORMAT_JSON).value().front() == '{', "and as JSON");
 
         OK(third.more() && third.next().value() == kept && !third.next().value() && !third.more(),
            "the cursor gives each route once");

@@ -366,7 +366,7 @@ static void read_waterfall(struct world *world, cJSON *got)
     cJSON *local = cJSON_AddArrayToObject(got, "local_errors"), *all, *one;
     byway_text *text = NULL;
     byway_str json;
-    (void)byway_dial_explain(world->dial, BYWAY_EXPLAIN_JSON, &text, NULL);
+    (void)byway_dial_explain(world->dial, BYWAY_FORMAT_JSON, &text, NULL);
     byway_text_str(text, &json);
     all = cJSON_Parse(json.data);
     byway_text_free(text);

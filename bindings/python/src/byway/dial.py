@@ -358,7 +358,7 @@ class Dial(Handle):
 
     def explain(self, json: bool = False) -> str:
         """The waterfall: who started when, who won, why the others ended."""
-        how = _abi.BYWAY_EXPLAIN_JSON if json else _abi.BYWAY_EXPLAIN_TEXT
+        how = _abi.BYWAY_FORMAT_JSON if json else _abi.BYWAY_FORMAT_TEXT
         return take_text(lib.byway_dial_explain, self.pointer, how)
 
     def close(self) -> None:

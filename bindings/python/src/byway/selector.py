@@ -209,7 +209,7 @@ class Selector(Handle):
 
     def explain(self, json: bool = False) -> str:
         """The whole decision so far: what was offered, asked, answered, postponed and filtered."""
-        kind = _abi.BYWAY_EXPLAIN_JSON if json else _abi.BYWAY_EXPLAIN_TEXT
+        kind = _abi.BYWAY_FORMAT_JSON if json else _abi.BYWAY_FORMAT_TEXT
         return take_text(lib.byway_selector_explain, self.pointer, kind)
 
 

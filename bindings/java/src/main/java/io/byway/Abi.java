@@ -7,6 +7,8 @@ final class Abi {
     static final int VERSION_MINOR = 1;
     static final int VERSION_PATCH = 0;
     static final int ABI_VERSION = 0;
+    static final int FORMAT_JSON = 0;
+    static final int FORMAT_TEXT = 1;
     static final int QUEUE_LOOP = 1;
     static final int COMPLETION_SELECTOR = 1;
     static final int COMPLETION_SOURCE = 3;
@@ -68,8 +70,6 @@ final class Abi {
     static final int NO_COALESCING_NO_SHARED_IP = 4;
     static final int NO_COALESCING_NOT_VERIFIED = 5;
     static final int SELECTOR_EARLY = 1;
-    static final int EXPLAIN_JSON = 0;
-    static final int EXPLAIN_TEXT = 1;
     static final int DIAL_ACROSS_SELECTIONS = 1;
     static final int DIAL_NEXT_ON_REFUSAL = 2;
     static final int DIAL_EVENTS = 4;
@@ -204,8 +204,6 @@ final class Abi {
     static final int BALANCE_P2C = 6;
     static final int PICK_STICKY = 1;
     static final int PICK_NOT_STICKY = 2;
-    static final int FORMAT_JSON = 0;
-    static final int FORMAT_TEXT = 1;
     static final int EMPTY_PROTECTION_VANISHED = 0;
     static final int EMPTY_PROTECTION_ON = 1;
     static final int EMPTY_PROTECTION_OFF = 2;

@@ -273,12 +273,12 @@ public final class Dial extends Handle {
 
     /** The waterfall: who started when, who won, why the others ended. Text for people. */
     public String explain() {
-        return explained(Abi.EXPLAIN_TEXT);
+        return explained(Abi.FORMAT_TEXT);
     }
 
     /** The same as JSON. */
     public String explainJson() {
-        return explained(Abi.EXPLAIN_JSON);
+        return explained(Abi.FORMAT_JSON);
     }
 
     private String explained(int format) {

@@ -279,12 +279,12 @@ public final class Selector extends Handle implements Iterable<Selection> {
 
     /** The whole decision so far: what was offered, asked, answered, postponed and filtered. Text for people. */
     public String explain() {
-        return explained(Abi.EXPLAIN_TEXT);
+        return explained(Abi.FORMAT_TEXT);
     }
 
     /** The same as JSON. */
     public String explainJson() {
-        return explained(Abi.EXPLAIN_JSON);
+        return explained(Abi.FORMAT_JSON);
     }
 
     private String explained(int format) {
