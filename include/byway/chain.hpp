@@ -239,6 +239,8 @@ public:
     result<void> bind(const source &from, timeout wait = {});
     /** Follows nobody any more; what the source gave is taken back. */
     result<void> unbind();
+    /** Ends every `bind` that is waiting on this chain now: `BYWAY_E_CANCELED`, and nothing has changed. Any thread. */
+    void cancel_bind() noexcept { byway_chain_cancel_bind(get()); }
     /** How the bound source stands, as JSON. */
     result<std::string> bind_status() const
     {

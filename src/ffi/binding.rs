@@ -4,7 +4,7 @@ use super::arguments::{self, Versioned, byway_str};
 use super::callbacks::{self, Callbacks, Set};
 use super::chain::{ChainHandle, byway_chain};
 use super::error::{self, byway_error};
-use super::guard::{Fail, call, call_or};
+use super::guard::{Fail, call, call_or, status_bare};
 use super::handle;
 use super::library::{Layout, layout};
 use super::queue::{BYWAY_COMPLETION_SOURCE, byway_queue};
@@ -19,6 +19,7 @@ use crate::source::bind::{BindEvent, BindOptions, Binding, Discovery, EmptyProte
 use core::ffi::c_void;
 use core::ptr::NonNull;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -46,7 +47,7 @@ pub const BYWAY_BIND_KEEP_LIST: u32 = 2;
 pub const BYWAY_SOURCE_EVENT_READY: i32 = 0;
 /// The source is kept up to date, again.
 pub const BYWAY_SOURCE_EVENT_CONNECTED: i32 = 1;
-/// The source is away (`error`, which may be NULL); the last world stays.
+/// The source is away (`error`, which may be NULL), also when it was not reached at the first try; the last world stays.
 pub const BYWAY_SOURCE_EVENT_DISCONNECTED: i32 = 2;
 /// Another world is in force; `worlds` counts them.
 pub const BYWAY_SOURCE_EVENT_CHANGED: i32 = 3;
@@ -167,7 +168,8 @@ pub unsafe extern "C" fn byway_bind_options_init(options: *mut byway_bind_option
 /// anew before, `BYWAY_E_SHUTDOWN`. Until then the source the chain was bound to before goes on serving.
 /// Ownership: the callbacks are taken over, also when the call fails.
 /// Threads: any; on the thread that polls a queue marked as a loop it must not have to wait.
-/// Errors: `BYWAY_E_WOULD_DEADLOCK`, `BYWAY_E_LIMIT` when the queue has no room for a record, `BYWAY_E_ENUM`,
+/// Errors: `BYWAY_E_CANCELED` when `byway_chain_cancel_bind` or unbinding ended the wait, `BYWAY_E_WOULD_DEADLOCK`,
+/// `BYWAY_E_LIMIT` when the queue has no room for a record, `BYWAY_E_ENUM`,
 /// `BYWAY_E_NULL` without `on_event`, `BYWAY_E_SHUTDOWN`; nothing is bound then, and what was bound stays.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_chain_bind_source(
@@ -179,6 +181,8 @@ pub unsafe extern "C" fn byway_chain_bind_source(
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
+        let canceled =
+            handle::shared(self_, "self").map_or(0, |chain| chain.binds_canceled.load(Ordering::SeqCst));
         let (chain, set) = match take_over(self_, callbacks)? {
             (chain, Some(set)) if set.raw().on_event.is_none() => {
                 drop((chain, set));
@@ -191,6 +195,7 @@ pub unsafe extern "C" fn byway_chain_bind_source(
             return Err(Fail::Parameter(Status::E_ENUM, "options.flags"));
         }
         if source.is_null() {
+            chain.binds_canceled.fetch_add(1, Ordering::SeqCst);
             let before = chain.binding.lock().take();
             if let Some(before) = before {
                 before.unbind(options.flags & BYWAY_BIND_KEEP_LIST != 0);
@@ -207,7 +212,8 @@ pub unsafe extern "C" fn byway_chain_bind_source(
         let first = FirstState::expect(&chain.engine, &queue, record)?;
         bind.events = Some(first.watch(bind.events.take()));
         let binding = chain.routing.bind(source, bind);
-        let is_there = wait_for(&binding, chain, &queue, timeout_ms).inspect_err(|_| first.forget())?;
+        let (binding, is_there) =
+            wait_for(binding, chain, canceled, &queue, timeout_ms).inspect_err(|_| first.forget())?;
         let mut place = chain.binding.lock();
         let before = place.take().and_then(BoundTo::serving);
         *place = Some(BoundTo { binding, first: Arc::clone(&first) });
@@ -216,23 +222,52 @@ pub unsafe extern "C" fn byway_chain_bind_source(
     })
 }
 
-/// Waits for the first state, as long as the caller says; whether it is there.
-fn wait_for(binding: &Binding, chain: &ChainHandle, queue: &Queue, timeout_ms: i64) -> Result<bool, Fail> {
+/// Ends every `byway_chain_bind_source` that is waiting on this chain now, within some 50 ms: `BYWAY_E_CANCELED`, and the
+/// chain follows what it followed before. Sticky for calls that have begun, nothing to later ones, nor to those that have
+/// answered `BYWAY_PENDING`, which unbinding ends. A call whose first state has just come ends with success.
+///
+/// Threads: any, at any time, also from a signal handler.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_chain_cancel_bind(self_: *mut byway_chain) -> byway_status {
+    status_bare(|| {
+        handle::shared(self_, "self")?.binds_canceled.fetch_add(1, Ordering::SeqCst);
+        Ok(Status::OK)
+    })
+}
+
+/// Waits for the first state, as long as the caller says and nobody calls it off since the count was `canceled`; whether
+/// it is there. After an error the chain is as if the binding had never been.
+fn wait_for(
+    mut binding: Binding,
+    chain: &ChainHandle,
+    canceled: u64,
+    queue: &Queue,
+    timeout_ms: i64,
+) -> Result<(Binding, bool), Fail> {
     let end = Instant::now().checked_add(until(timeout_ms, &chain.engine));
     let mut ready = binding.wait_ready(Duration::ZERO).is_ok();
-    if !ready && timeout_ms != 0 && queue.would_deadlock() {
-        return Err(Status::E_WOULD_DEADLOCK.into());
-    }
+    let mut stop = (!ready && timeout_ms != 0 && queue.would_deadlock()).then_some(Status::E_WOULD_DEADLOCK);
     while !ready && timeout_ms != 0 {
+        if chain.binds_canceled.load(Ordering::SeqCst) != canceled {
+            stop = Some(Status::E_CANCELED);
+        }
+        if let Some(why) = stop {
+            match binding.abandon() {
+                Ok(()) => return Err(why.into()),
+                // Its first state has just come.
+                Err(it) => (binding, ready) = (it, true),
+            }
+            break;
+        }
         chain.engine.check_open()?;
         let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
         if left.is_zero() {
             break;
         }
-        // In slices, so that a shutdown is seen.
+        // In slices, so that a shutdown is seen, and what a signal handler said, which may wake nobody.
         ready = binding.wait_ready(left.min(Duration::from_millis(50))).is_ok();
     }
-    Ok(ready)
+    Ok((binding, ready))
 }
 
 /// What a chain is bound to.

@@ -26,6 +26,7 @@ use crate::sys::slab::owned::Owned;
 use core::ffi::c_char;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// Routers over one provider list for one consumer. Rules and lists change while calls are routed: a call sees one
 /// world, and readers never wait for writers.
@@ -39,6 +40,8 @@ handle!(byway_chain, ChainHandle, 20, false);
 pub(crate) struct ChainHandle {
     /// Before the chain, so that it lets go first.
     pub(crate) binding: Mutex<Option<BoundTo>>,
+    /// How often waiting binds were called off: one that sees another number than at its beginning ends.
+    pub(crate) binds_canceled: AtomicU64,
     pub(crate) engine: Arc<Engine>,
     pub(crate) routing: Arc<RoutingChain>,
 }
@@ -330,8 +333,9 @@ pub unsafe extern "C" fn byway_chain_new(
             |error: Error| if error.about().is_empty() { error.subject("consumer_url") } else { error };
         let consumer = Url::parse(url).map_err(named)?;
         let routing = engine.chain(consumer, &chain_wish(&options)?)?;
-        let binding = Mutex::new(None);
-        *out = handle::hand_out(ChainHandle { binding, engine: Arc::clone(engine), routing });
+        let (binding, binds_canceled) = (Mutex::new(None), AtomicU64::new(0));
+        let engine = Arc::clone(engine);
+        *out = handle::hand_out(ChainHandle { binding, binds_canceled, engine, routing });
         Ok(Status::OK)
     })
 }

@@ -55,6 +55,8 @@ struct Inner {
     next: u64,
     generation: u64,
     connected: bool,
+    /// It was lost, or was looked for everywhere and not found.
+    away: bool,
     since: Option<SystemTime>,
     errors: u64,
     last_error: Option<Error>,
@@ -215,7 +217,11 @@ impl Board {
         let turned = inner.connected != connected;
         if turned {
             inner.connected = connected;
+            inner.away = !connected;
             inner.since = Some(SystemTime::now());
+        }
+        if connected {
+            inner.away = false;
         }
         if connected && turned {
             inner.confirmed = Some(Instant::now());
@@ -224,6 +230,52 @@ impl Board {
             return;
         }
         let watchers: Vec<Weak<dyn Watcher>> = inner.watchers.values().cloned().collect();
+        drop(inner);
+        self.changed.notify_all();
+        Told(watchers).tell();
+    }
+
+    /// The source was looked for everywhere it may be, for the first time or again. Tells everybody the first time.
+    pub fn not_found(&self) {
+        let mut inner = self.inner.lock();
+        if inner.connected || std::mem::replace(&mut inner.away, true) {
+            return;
+        }
+        let watchers: Vec<Weak<dyn Watcher>> = inner.watchers.values().cloned().collect();
+        drop(inner);
+        Told(watchers).tell();
+    }
+
+    /// What the source reads from is not there, and `topics` have never been read. However often it is looked for, that
+    /// is one complaint until it is there again.
+    pub fn absent(&self, why: &Error, topics: &[Topic]) {
+        let mut inner = self.inner.lock();
+        let Inner { entries, watchers, connected, away, since, errors, last_error, .. } = &mut *inner;
+        let turned = std::mem::replace(connected, false);
+        if turned {
+            *since = Some(SystemTime::now());
+        }
+        let begins = !std::mem::replace(away, true);
+        if begins || last_error.as_ref() != Some(why) {
+            *errors += 1;
+            *last_error = Some(why.clone());
+        }
+        let mut told: Vec<WatchId> = if begins { watchers.keys().copied().collect() } else { Vec::new() };
+        for topic in topics {
+            let Some(entry) = entries.get_mut(topic) else { continue };
+            if entry.error.as_ref() != Some(why) {
+                entry.error = Some(why.clone());
+                told.extend(
+                    entry.watchers.iter().filter(|id| !told.contains(id)).copied().collect::<Vec<_>>(),
+                );
+            }
+        }
+        if told.is_empty() {
+            return;
+        }
+        inner.generation += 1;
+        let watchers: Vec<Weak<dyn Watcher>> =
+            told.iter().filter_map(|id| inner.watchers.get(id).cloned()).collect();
         drop(inner);
         self.changed.notify_all();
         Told(watchers).tell();
@@ -250,6 +302,7 @@ impl Board {
         SourceStatus {
             kind,
             connected: inner.connected,
+            away: inner.away,
             since: inner.since,
             generation: inner.generation,
             keys: inner.entries.len(),

@@ -144,6 +144,8 @@ pub struct SourceStatus {
     pub kind: &'static str,
     /// What is on the board is kept up to date at the moment.
     pub connected: bool,
+    /// It was lost, or was looked for everywhere it may be and not found: what waits for it hears of that.
+    pub away: bool,
     /// When it was connected, or was lost; `None` before the first connection.
     pub since: Option<SystemTime>,
     /// Counts the publications that changed something.

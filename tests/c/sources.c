@@ -1,7 +1,9 @@
 /* Sources through the boundary: memory, files, ZooKeeper that nobody answers for; bound chains and their events. */
 #include "tap.h"
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -225,8 +227,11 @@ static void zookeeper(void)
     byway_chain *chain;
     byway_zookeeper_options options = BYWAY_ZOOKEEPER_OPTIONS_INIT;
     byway_source_state state = BYWAY_SOURCE_STATE_INIT;
+    byway_source_callbacks hears = BYWAY_SOURCE_CALLBACKS_INIT;
+    byway_bind_options bind = BYWAY_BIND_OPTIONS_INIT;
     byway_error *err = NULL, *last = NULL;
     byway_str seen;
+    uint64_t before;
     if (!byway_has_feature(TEXT("zookeeper"))) {
         STATUS(byway_source_new_zookeeper(engine, TEXT("127.0.0.1:1"), NULL, &source, NULL), BYWAY_E_UNSUPPORTED,
                "built without ZooKeeper");
@@ -245,17 +250,125 @@ static void zookeeper(void)
     /* Nobody listens on port 1. */
     NEED(byway_source_new_zookeeper(engine, TEXT("127.0.0.1:1"), &options, &source, NULL));
     chain = chain_new();
-    STATUS(byway_chain_bind_source(chain, source, NULL, NULL, 100, NULL), BYWAY_PENDING, "no first state in time");
+    memset(events, 0, sizeof events);
+    hears.on_event = on_event;
+    bind.queue = queue;
+    STATUS(byway_chain_bind_source(chain, source, &bind, &hears, 100, NULL), BYWAY_PENDING, "no first state in time");
     /* Its thread may not have been refused yet. */
     do {
         byway_error_free(last);
         last = NULL;
         NEED(byway_source_status(source, &state, &last, NULL));
     } while (!state.errors && !sched_yield());
+    while (!events[BYWAY_SOURCE_EVENT_DISCONNECTED])
+        poll_events(1000);
+    /* More rounds of failures tell nothing new. */
+    before = state.errors;
+    do {
+        byway_error_free(last);
+        last = NULL;
+        NEED(byway_source_status(source, &state, &last, NULL));
+    } while (state.errors < before + 3 && !sched_yield());
+    poll_events(0);
+    OK(events[BYWAY_SOURCE_EVENT_DISCONNECTED] == 1, "a server that is never reached is told once");
     OK(state.connected == 0 && state.age_ms == -1 && state.errors > 0 && last, "the status says why");
     byway_error_free(last);
     byway_source_release(source);
     byway_chain_release(chain);
+}
+
+/* --- a bind that waits is called off */
+
+struct waiter {
+    byway_chain *chain;
+    byway_source *source;
+    byway_status status;
+    int done;
+};
+
+static byway_chain *to_cancel;
+
+static void *wait_for_state(void *given)
+{
+    struct waiter *one = given;
+    one->status = byway_chain_bind_source(one->chain, one->source, NULL, NULL, 600000, NULL);
+    __atomic_store_n(&one->done, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    byway_chain_cancel_bind(to_cancel);
+}
+
+static void cancel_from_elsewhere(struct waiter *one, pthread_t thread)
+{
+    (void)one, (void)thread;
+    byway_chain_cancel_bind(one->chain);
+}
+
+static void cancel_from_a_handler(struct waiter *one, pthread_t thread)
+{
+    if (!__atomic_load_n(&one->done, __ATOMIC_SEQ_CST))
+        pthread_kill(thread, SIGUSR1);
+}
+
+static void unbind(struct waiter *one, pthread_t thread)
+{
+    (void)thread;
+    NEED(byway_chain_bind_source(one->chain, NULL, NULL, NULL, 0, NULL));
+}
+
+static void canceled(void)
+{
+    static const struct {
+        const char *what;
+        void (*cancel)(struct waiter *, pthread_t);
+        int keeps;
+    } ways[] = {{"another thread", cancel_from_elsewhere, 1},
+                {"a signal handler on the waiting thread", cancel_from_a_handler, 1},
+                {"unbinding", unbind, 0}};
+    byway_source *memory = NULL, *nowhere = NULL;
+    struct sigaction action;
+    size_t i;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGUSR1, &action, NULL);
+    NEED(byway_source_new_memory(engine, &memory, NULL));
+    NEED(byway_source_put(memory, TEXT("HelloService/providers"), TEXT(both), NULL));
+    NEED(byway_source_new_file(engine, TEXT("/nowhere"), NULL, 0, &nowhere, NULL));
+    for (i = 0; i < COUNT(ways); i++) {
+        byway_chain *chain = chain_new();
+        struct waiter one = {chain, nowhere, BYWAY_OK, 0};
+        pthread_t thread;
+        byway_text *text = NULL;
+        NEED(byway_chain_bind_source(chain, memory, NULL, NULL, 0, NULL));
+        NEED(byway_chain_cancel_bind(chain));
+        STATUS(byway_chain_bind_source(chain, memory, NULL, NULL, -1, NULL), BYWAY_OK, "a later bind does not care");
+        to_cancel = chain;
+        pthread_create(&thread, NULL, wait_for_state, &one);
+        /* It may not have begun the first time. */
+        while (!__atomic_load_n(&one.done, __ATOMIC_SEQ_CST)) {
+            ways[i].cancel(&one, thread);
+            poll(NULL, 0, 1);
+        }
+        pthread_join(thread, NULL);
+        STATUS(one.status, BYWAY_E_CANCELED, ways[i].what);
+        if (ways[i].keeps) {
+            PORTS(chain, "hello", "20880 20881", "what was followed before is served");
+            NEED(byway_source_put(memory, TEXT("HelloService/providers"), TEXT("tri://10.0.0.1:1/HelloService"), NULL));
+            PORTS(chain, "hello", "1", "and still followed");
+            NEED(byway_source_put(memory, TEXT("HelloService/providers"), TEXT(both), NULL));
+        } else {
+            STATUS(byway_chain_bind_status(chain, &text, NULL), BYWAY_E_STATE, "and bound to nothing");
+        }
+        byway_chain_release(chain);
+    }
+    STATUS(byway_chain_cancel_bind(NULL), BYWAY_E_BAD_HANDLE, "nothing to cancel");
+    byway_source_release(memory);
+    byway_source_release(nowhere);
 }
 
 static int own_threads(void)
@@ -280,6 +393,7 @@ int main(void)
     memory();
     files();
     zookeeper();
+    canceled();
 
     /* A shutdown ends the threads of sources that are still bound. */
     chain = chain_new();

@@ -75,7 +75,7 @@ pub enum BindEvent {
     Ready,
     /// The source is kept up to date (again).
     Connected,
-    /// The source is away; the last world stays.
+    /// The source is away, lost or not found at the first try; the last world stays.
     Disconnected(Option<Error>),
     /// Another world is in force. Counts them.
     Changed(u64),
@@ -158,7 +158,8 @@ struct State {
     feed: Feed,
     id: Option<WatchId>,
     followed: BTreeSet<Topic>,
-    connected: bool,
+    /// What was told last: it is there, or it is away.
+    connected: Option<bool>,
 }
 
 #[derive(Default)]
@@ -183,7 +184,7 @@ impl Binding {
             target,
             options,
             id: AtomicU64::new(0),
-            state: Mutex::new(State { feed, id: None, followed: BTreeSet::new(), connected: false }),
+            state: Mutex::new(State { feed, id: None, followed: BTreeSet::new(), connected: None }),
             dirty: AtomicBool::new(true),
             maker: AtomicUsize::new(0),
             shown: Mutex::default(),
@@ -250,6 +251,14 @@ impl Binding {
         }
     }
 
+    /// Unbinds as if it had never been, as long as no world of it is in force; afterwards it gives itself back.
+    ///
+    /// # Errors
+    /// The binding, which has its first world.
+    pub fn abandon(self) -> Result<(), Binding> {
+        if self.bound.abandon() { Ok(()) } else { Err(self) }
+    }
+
     /// Unbinds, and takes back what the source gave: rules no other binding holds, overrides, static routers; with
     /// `keep_list` the providers stay in the chain, for a host that binds another source or goes on by itself.
     pub fn unbind(self, keep_list: bool) {
@@ -306,13 +315,13 @@ impl Bound {
     }
 
     fn make(&self, state: &mut State, events: &mut Vec<BindEvent>) {
-        let connected = self.source.status().connected;
-        if connected != state.connected {
-            state.connected = connected;
-            events.push(match connected {
-                true => BindEvent::Connected,
-                false => BindEvent::Disconnected(self.source.status().last_error),
-            });
+        let source = self.source.status();
+        if source.connected && state.connected != Some(true) {
+            state.connected = Some(true);
+            events.push(BindEvent::Connected);
+        } else if source.away && state.connected != Some(false) {
+            state.connected = Some(false);
+            events.push(BindEvent::Disconnected(source.last_error));
         }
         let board = Arc::clone(self.source.board());
         loop {
@@ -383,6 +392,22 @@ impl Bound {
             self.source.unwatch(&topic, id);
         }
         self.shown.lock().topics = state.followed.iter().cloned().collect();
+    }
+
+    /// False when a world is in force. A chain that has none of this source's has nothing to give back.
+    fn abandon(&self) -> bool {
+        let mut state = self.state.lock();
+        if self.shown.lock().ready {
+            return false;
+        }
+        self.gone.store(true, Ordering::SeqCst);
+        let followed = std::mem::take(&mut state.followed);
+        if let Some(id) = state.id {
+            for topic in &followed {
+                self.source.unwatch(topic, id);
+            }
+        }
+        true
     }
 
     fn leave(&self, keep_list: bool) {

@@ -268,25 +268,95 @@ fn threads_that_publish_at_once_reach_the_last_state() {
     assert_eq!(target.rule("S::.condition-router").as_deref(), rule.text().map(|text| &**text));
 }
 
+/// Knows nothing and complains.
+#[derive(Debug, Default)]
+struct Away(Arc<crate::source::board::Board>);
+
+impl Source for Away {
+    fn kind(&self) -> &'static str {
+        "away"
+    }
+
+    fn board(&self) -> &Arc<crate::source::board::Board> {
+        &self.0
+    }
+
+    fn follow(&self, _: &Topic) {}
+
+    fn unfollow(&self, _: &Topic) {}
+
+    fn stop(&self, _: Duration) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_source_that_is_never_reached_is_told_to_be_away_once_and_then_when_it_turns() {
+    let away = Arc::new(Away::default());
+    let board = Arc::clone(&away.0);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&heard);
+    let events: EventSink = Arc::new(move |event| {
+        sink.lock().push(match event {
+            BindEvent::Connected => "connected".to_owned(),
+            BindEvent::Disconnected(why) => format!("away: {}", why.as_ref().map_or("", |why| why.message())),
+            other => format!("{other:?}"),
+        });
+    });
+    let options = BindOptions { events: Some(events), ..BindOptions::default() };
+    let binding = Binding::new(away, Recorder::new(CONSUMER), options);
+    let fail = |server: &str| board.set_connected(false, Some(Error::new(Status::E_SOURCE, server)));
+    fail("one");
+    assert!(heard.lock().is_empty(), "another server may be there");
+    for _ in 0..3 {
+        fail("one");
+        fail("two");
+        board.not_found();
+    }
+    assert_eq!(*heard.lock(), ["away: two"]);
+    board.set_connected(true, None);
+    board.not_found();
+    fail("lost");
+    board.not_found();
+    assert_eq!(*heard.lock(), ["away: two", "connected", "away: lost"]);
+    drop(binding);
+}
+
+#[test]
+fn who_is_bound_while_its_source_is_away_hears_so() {
+    let away = Arc::new(Away::default());
+    away.0.not_found();
+    let heard = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&heard);
+    let events: EventSink = Arc::new(move |event| {
+        count.fetch_add(usize::from(matches!(event, BindEvent::Disconnected(None))), Ordering::SeqCst);
+    });
+    let options = BindOptions { events: Some(events), ..BindOptions::default() };
+    let binding = Binding::new(away, Recorder::new(CONSUMER), options);
+    assert_eq!(heard.load(Ordering::SeqCst), 1);
+    drop(binding);
+}
+
+#[test]
+fn a_binding_without_a_first_world_is_abandoned_as_if_it_had_never_been() {
+    let target = Recorder::new(CONSUMER);
+    let memory = MemorySource::new();
+    memory.put("S/providers", "dubbo://h:1/S").unwrap();
+    let first = bind(&memory, &target, BindOptions::default());
+    let away = Arc::new(Away::default());
+    let board = Arc::clone(&away.0);
+    let second = Binding::new(away, Arc::clone(&target) as Arc<dyn Target>, BindOptions::default());
+    assert_eq!(board.topics().is_empty(), false);
+    second.abandon().unwrap();
+    assert_eq!((target.ports(), board.topics().len()), (vec![1], 0));
+    let first = first.abandon().expect_err("it has its world");
+    assert_eq!(target.ports(), [1]);
+    drop(first);
+}
+
 #[test]
 fn without_a_first_state_waiting_says_why() {
-    /// Knows nothing and complains.
-    #[derive(Debug)]
-    struct Away(Arc<crate::source::board::Board>);
-    impl Source for Away {
-        fn kind(&self) -> &'static str {
-            "away"
-        }
-        fn board(&self) -> &Arc<crate::source::board::Board> {
-            &self.0
-        }
-        fn follow(&self, _: &Topic) {}
-        fn unfollow(&self, _: &Topic) {}
-        fn stop(&self, _: Duration) -> bool {
-            true
-        }
-    }
-    let away = Arc::new(Away(Arc::default()));
+    let away = Arc::new(Away::default());
     away.0.set_connected(false, Some(Error::new(Status::E_SOURCE, "nobody answers")));
     let binding = Binding::new(away, Recorder::new(CONSUMER), BindOptions::default());
     let error = binding.wait_ready(NOW).unwrap_err();

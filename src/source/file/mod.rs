@@ -235,11 +235,9 @@ impl Inner {
         watches.follow(self.layout.places(&topics));
         if let Some(error) = self.layout.absence() {
             // The place itself is gone, not its content: what was known stays.
-            self.board.set_connected(false, Some(error.clone()));
-            let unknown = topics.iter().filter(|topic| !seen.contains_key(topic));
-            self.board.publish(
-                unknown.map(|topic| Publication { topic: topic.clone(), state: Err(error.clone()) }),
-            );
+            let unknown: Vec<Topic> =
+                topics.iter().filter(|topic| !seen.contains_key(topic)).cloned().collect();
+            self.board.absent(&error, &unknown);
             return Some(self.options.grace.max(Duration::from_millis(50)));
         }
         let mut read: Vec<(Topic, Reading)>;

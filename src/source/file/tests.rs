@@ -358,3 +358,35 @@ fn a_thousand_changes_are_few_publications_and_the_last_one_is_reached() {
     let (published, moments) = (source.status().generation, begin.elapsed().as_nanos() / GATHER.as_nanos());
     assert!(u128::from(published) <= moments + 2, "{published} publications in {moments} moments");
 }
+
+#[test]
+fn a_directory_that_is_not_there_is_one_complaint_until_it_has_been_there() {
+    let scratch = Scratch::new();
+    let place = scratch.join("place");
+    let source = open(&place);
+    let topics: Vec<Topic> = ["a.tag-router", "b.tag-router", "c.tag-router"].map(Topic::rule).into();
+    let status = || Source::status(&*source);
+    let mut followers = Vec::new();
+    for topic in &topics {
+        // Each new topic has it look again at once.
+        let follower = Follower::new(&source, &[topic]);
+        while source.board().complaint(topic).is_none() {
+            assert!(follower.bell.recv_timeout(PATIENCE).is_ok());
+        }
+        assert_eq!((status().errors, status().away), (1, true), "{topic}");
+        followers.push(follower);
+    }
+    fs::create_dir(&place).unwrap();
+    fs::write(place.join("a.tag-router"), "one").unwrap();
+    followers[0].wait_text(&topics[0], "one");
+    while !status().connected {
+        assert!(followers[0].bell.recv_timeout(PATIENCE).is_ok());
+    }
+    assert_eq!((status().errors, status().away), (1, false));
+    fs::remove_dir_all(&place).unwrap();
+    while !status().away {
+        assert!(followers[0].bell.recv_timeout(PATIENCE).is_ok());
+    }
+    assert_eq!(status().errors, 2);
+    assert_eq!(followers[0].look(&topics[0]), Some(Value::Text("one".into())), "what was known stays");
+}

@@ -182,6 +182,9 @@ impl Inner {
                     }
                 }
             }
+            if failed >= servers.len() {
+                self.board.not_found();
+            }
             turn = turn.wrapping_add(1);
             // Every server gets its try before the first wait, unless one that worked was lost.
             if failed >= servers.len() && !self.pause(wake, backoff.next_wait()) {

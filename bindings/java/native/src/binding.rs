@@ -5,7 +5,7 @@ use crate::env::{Class, Env, bytes_of, call, handle};
 use crate::errors::{self, Fail};
 use byway::ffi::binding::{
     byway_bind_options, byway_bind_options_init, byway_chain_bind_source, byway_chain_bind_status,
-    byway_source_callbacks, byway_source_event,
+    byway_chain_cancel_bind, byway_source_callbacks, byway_source_event,
 };
 use core::ffi::c_void;
 use core::mem::{MaybeUninit, size_of};
@@ -83,6 +83,15 @@ extern "system" fn Java_io_byway_Chain_bind(
         })?;
         Ok(status == 0)
     })
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn Java_io_byway_Chain_cancelBind(env: Env, _: Class, self_: jlong) {
+    env.guard(|| {
+        // SAFETY: a held handle.
+        check(unsafe { byway_chain_cancel_bind(handle(self_)) })?;
+        Ok(())
+    });
 }
 
 #[unsafe(no_mangle)]

@@ -1131,5 +1131,6 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_source_status": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "byway_bind_options_init": (None, [c_void_p]),
     "byway_chain_bind_source": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p, c_int64, c_void_p]),
+    "byway_chain_cancel_bind": (c_int32, [c_void_p]),
     "byway_chain_bind_status": (c_int32, [c_void_p, c_void_p, c_void_p]),
 }

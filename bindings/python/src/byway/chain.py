@@ -6,7 +6,7 @@ import enum
 import json as _json
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from . import _abi
+from . import _abi, _signals
 from ._core import Handle, array_of, call, check, give, made, milliseconds, strings, take_text
 from ._library import getters, lib
 from .engine import Dialect, Engine
@@ -316,21 +316,32 @@ class Chain(Handle):
     ) -> bool:
         """Follows a source: waits for the first state, then stays up to date; what was known last is served while the
         source is away. ``timeout`` in seconds, None for the engine's default; False when the first state has not come in
-        time: it comes later, and a record with ``tag`` on the queue tells; until then the source before serves. ``rules_only``: the host gives the provider list itself; ``keep_list``: the providers stay
+        time: it comes later, and a record with ``tag`` on the queue tells; until then the source before serves. Ctrl-C and
+        ``cancel_bind`` end the wait, and the chain follows what it followed before.
+        ``rules_only``: the host gives the provider list itself; ``keep_list``: the providers stay
         when another source takes the place of this one, or none does. ``on_event`` runs where ``queue`` (None: the
         engine's) is polled."""
-        options, callbacks = _abi.byway_bind_options(), following(on_event)
+        options = _abi.byway_bind_options()
         lib.byway_bind_options_init(ctypes.addressof(options))
         options.flags = (_abi.BYWAY_BIND_RULES_ONLY if rules_only else 0) | (
             _abi.BYWAY_BIND_KEEP_LIST if keep_list else 0
         )
         options.empty_protection, options.discovery = empty_protection, discovery
         options.queue, options.tag = None if queue is None else queue.pointer, tag
-        status = call(
-            lib.byway_chain_bind_source, self.pointer, source.pointer, ctypes.addressof(options),
-            None if callbacks is None else ctypes.addressof(callbacks), milliseconds(timeout),
-        )
-        return status == _abi.BYWAY_OK
+        pointer, followed = self.pointer, source.pointer
+
+        def bind(left: Optional[float]) -> int:
+            callbacks = following(on_event)
+            return call(
+                lib.byway_chain_bind_source, pointer, followed, ctypes.addressof(options),
+                None if callbacks is None else ctypes.addressof(callbacks), milliseconds(left),
+            )
+
+        return _signals.waiting(bind, timeout, lambda: lib.byway_chain_cancel_bind(pointer)) == _abi.BYWAY_OK
+
+    def cancel_bind(self) -> None:
+        """Ends every ``bind`` that is waiting on this chain now: CanceledError, and nothing has changed. Any thread."""
+        check(lib.byway_chain_cancel_bind(self.pointer))
 
     def bind_status(self) -> Dict[str, Any]:
         """How a bound chain stands: ready, topics followed, worlds so far, providers, what was refused last, its source."""

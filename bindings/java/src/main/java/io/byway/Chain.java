@@ -492,8 +492,8 @@ public final class Chain extends Handle {
      * is away. Tags of its providers are the library's own: one keeps its tag as long as it is there, and {@link
      * Invokers#url} of a choice's list names it.
      *
-     * <p>The wait ends with its time or the engine, {@link Engine#close} and {@link Engine#shutdown}; closing the chain
-     * or the source does not end it.
+     * <p>The wait ends with its time, with {@link #cancelBind}, {@link #unbind} and {@link #close}, which undo it, and
+     * with the engine, {@link Engine#close} and {@link Engine#shutdown}; closing the source does not end it.
      *
      * @param timeout null for the engine's default, 30 s
      * @return false when the first state has not come in time: it comes later, and a {@link Completion#SOURCE} record tells;
@@ -503,6 +503,24 @@ public final class Chain extends Handle {
         Objects.requireNonNull(source, "source");
         Objects.requireNonNull(options, "options");
         return bound(source, timeout, options);
+    }
+
+    /**
+     * Ends every {@code bind} that is waiting on this chain now: a {@link CanceledException}, and the chain follows what
+     * it followed before. Nothing to later calls. Any thread.
+     */
+    public void cancelBind() {
+        long self = enter();
+        try {
+            cancelBind(self);
+        } finally {
+            exit();
+        }
+    }
+
+    @Override
+    void interrupt(long pointer) {
+        cancelBind(pointer);
     }
 
     /** Stops following a source; the providers it gave go too. */
@@ -613,6 +631,8 @@ public final class Chain extends Handle {
             long tag,
             Object onEvent,
             long timeoutMillis);
+
+    private static native void cancelBind(long self);
 
     private static native byte[] bindStatus(long self);
 
