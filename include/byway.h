@@ -4250,7 +4250,8 @@ byway_status byway_wpad_names(const char *domain,
 
 /**
  * The proxies that failed lately and are tried last for a while, as a JSON array: `kind`, `host`, `port`,
- * `remaining_ms`. A proxy gets there when nothing behind it could be reached (its name, TCP or TLS to it, its SOCKS
+ * `remaining_ms`; and how it failed last: `failure` (the text of a `BYWAY_FAILURE_*`), `os_errno` (0 for none), `age_ms`
+ * (milliseconds since). A proxy gets there when nothing behind it could be reached (its name, TCP or TLS to it, its SOCKS
  * greeting) and a later entry of the same list worked; it leaves after `bad_proxy_ms`, when the network changes, and when
  * it is forgotten. DIRECT never gets there.
  *
@@ -4266,13 +4267,15 @@ byway_status byway_engine_bad_proxies(const struct byway_engine *self,
  * Says that a proxy failed although it was tried outside this library: it goes behind the others for `bad_proxy_ms`. For
  * hosts that ask with `byway_engine_proxies_for_url` and connect by themselves; those that report routes need not. Call
  * it when a later entry of the list worked, or being offline would mark them all. DIRECT is never marked, and nothing is
- * with a `bad_proxy_ms` of 0 or under a `compat`.
+ * with a `bad_proxy_ms` of 0 or under a `compat`. `failure` is `BYWAY_FAILURE_*`, `os_errno` the system's number or 0.
  *
- * Errors: `BYWAY_E_BAD_HANDLE`.
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_ENUM`.
  */
 BYWAY_API
 byway_status byway_engine_mark_proxy(struct byway_engine *self,
                                      const struct byway_proxy *proxy,
+                                     int32_t failure,
+                                     int32_t os_errno,
                                      struct byway_error **err);
 
 /**

@@ -77,7 +77,7 @@ public:
         return detail::text([&](auto out, auto err) { return byway_engine_bad_proxies(get(), out, err); });
     }
     /** A proxy failed that was tried outside this library: it goes behind the others for a while. */
-    result<void> mark_proxy(const proxy &failed);
+    result<void> mark_proxy(const proxy &failed, int failure = BYWAY_FAILURE_IO, int os_errno = 0);
     /** All are tried in their configured order again. */
     result<void> forget_bad_proxies()
     {

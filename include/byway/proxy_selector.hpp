@@ -343,9 +343,9 @@ private:
     }
 };
 
-inline result<void> engine::mark_proxy(const proxy &failed)
+inline result<void> engine::mark_proxy(const proxy &failed, int failure, int os_errno)
 {
-    return detail::call([&](auto err) { return byway_engine_mark_proxy(get(), failed.get(), err); });
+    return detail::call([&](auto err) { return byway_engine_mark_proxy(get(), failed.get(), failure, os_errno, err); });
 }
 
 inline result<void> engine::set_proxy_selector(const proxy_selector &chooser)

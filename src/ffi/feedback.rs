@@ -249,7 +249,7 @@ pub(super) const LAYOUTS: &[Layout] = &[
     }),
 ];
 
-fn failure_of(number: i32, name: &'static str) -> Result<Failure, Fail> {
+pub(super) fn failure_of(number: i32, name: &'static str) -> Result<Failure, Fail> {
     Failure::from_number(number).ok_or(Fail::Parameter(Status::E_ENUM, name))
 }
 

@@ -4,6 +4,7 @@ use super::arguments;
 use super::dns::byway_dns;
 use super::engine::byway_engine;
 use super::error::byway_error;
+use super::feedback::failure_of;
 use super::guard::{self, call};
 use super::handle;
 use super::proxy::{self, byway_proxy};
@@ -105,7 +106,8 @@ pub unsafe extern "C" fn byway_wpad_names(
 }
 
 /// The proxies that failed lately and are tried last for a while, as a JSON array: `kind`, `host`, `port`,
-/// `remaining_ms`. A proxy gets there when nothing behind it could be reached (its name, TCP or TLS to it, its SOCKS
+/// `remaining_ms`; and how it failed last: `failure` (the text of a `BYWAY_FAILURE_*`), `os_errno` (0 for none), `age_ms`
+/// (milliseconds since). A proxy gets there when nothing behind it could be reached (its name, TCP or TLS to it, its SOCKS
 /// greeting) and a later entry of the same list worked; it leaves after `bad_proxy_ms`, when the network changes, and when
 /// it is forgotten. DIRECT never gets there.
 ///
@@ -127,18 +129,21 @@ pub unsafe extern "C" fn byway_engine_bad_proxies(
 /// Says that a proxy failed although it was tried outside this library: it goes behind the others for `bad_proxy_ms`. For
 /// hosts that ask with `byway_engine_proxies_for_url` and connect by themselves; those that report routes need not. Call
 /// it when a later entry of the list worked, or being offline would mark them all. DIRECT is never marked, and nothing is
-/// with a `bad_proxy_ms` of 0 or under a `compat`.
+/// with a `bad_proxy_ms` of 0 or under a `compat`. `failure` is `BYWAY_FAILURE_*`, `os_errno` the system's number or 0.
 ///
-/// Errors: `BYWAY_E_BAD_HANDLE`.
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_ENUM`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_engine_mark_proxy(
     self_: *mut byway_engine,
     proxy: *const byway_proxy,
+    failure: i32,
+    os_errno: i32,
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
         let engine = &handle::shared(self_, "self")?.0;
-        engine.mark_proxy(&handle::shared(proxy, "proxy")?.0);
+        let proxy = &handle::shared(proxy, "proxy")?.0;
+        engine.mark_proxy(proxy, failure_of(failure, "failure")?, os_errno);
         Ok(Status::OK)
     })
 }

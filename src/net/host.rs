@@ -36,6 +36,11 @@ pub struct Host {
 pub type ZoneIndex<'a> = &'a dyn Fn(&str) -> Option<u32>;
 
 fn refuse(text: &str, at: usize, message: impl Into<String>) -> Error {
+    if text.is_empty() {
+        // There is no place in what is not there.
+        let why = "the host is empty; a name or an IP literal was expected";
+        return Error::new(Status::E_INVALID_HOST, why).subject("host").source(Source::Argument);
+    }
     let shown: String = text.chars().take(80).collect();
     Error::new(Status::E_INVALID_HOST, message)
         .subject(shown.escape_debug().to_string())
@@ -51,7 +56,7 @@ impl Host {
     /// `E_INVALID_HOST` with the place and the reason.
     pub fn parse(text: &str, zone_index: ZoneIndex<'_>) -> Result<Host> {
         if text.is_empty() {
-            return Err(refuse(text, 0, "the host is empty"));
+            return Err(refuse(text, 0, ""));
         }
         if text.len() > MAX_INPUT {
             return Err(refuse(text, MAX_INPUT, format!("the host is longer than {MAX_INPUT} bytes")));
@@ -302,6 +307,8 @@ mod tests {
         ] {
             let error = Host::parse(text, &zones).expect_err(text);
             assert_eq!(error.status(), Status::E_INVALID_HOST, "{text:?}");
+            assert_eq!(error.position().is_none(), text.is_empty(), "{text:?}");
+            assert_eq!(error.about() == "host", text.is_empty(), "{text:?}");
             assert!(!error.message().contains(['\0', '\r']), "{text:?}");
         }
     }

@@ -5,6 +5,7 @@
 //! same list worked, so being offline marks nothing. DIRECT is never marked, nothing is ever invented.
 
 use super::{Listed, Proxy, ProxyKind, ProxyList};
+use crate::net::Failure;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,19 @@ pub struct BadProxies {
 struct Entry {
     proxy: Arc<Proxy>,
     until_ms: u64,
+    /// The last one, and when it was.
+    fault: Fault,
+}
+
+/// How a proxy failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The kind of failure.
+    pub failure: Failure,
+    /// The system's number, 0 for none.
+    pub os_errno: i32,
+    /// By the caller's clock.
+    pub at_ms: u64,
 }
 
 /// One marked proxy, without credentials.
@@ -35,6 +49,8 @@ pub struct Marked {
     pub port: i64,
     /// Milliseconds until it returns to its place.
     pub remaining_ms: u64,
+    /// How it failed last.
+    pub fault: Fault,
 }
 
 impl Default for BadProxies {
@@ -53,15 +69,18 @@ impl BadProxies {
     }
 
     /// Marks a proxy for the table's period.
-    pub fn mark(&mut self, proxy: &Arc<Proxy>, now_ms: u64) {
-        self.mark_for(proxy, now_ms, self.period_ms);
+    pub fn mark(&mut self, proxy: &Arc<Proxy>, fault: Fault, now_ms: u64) {
+        self.mark_for(proxy, fault, now_ms, self.period_ms);
     }
 
     /// Marks a proxy; of two marks the one that ends later counts. DIRECT is no proxy, so it is never marked.
-    pub fn mark_for(&mut self, proxy: &Arc<Proxy>, now_ms: u64, period_ms: u64) {
+    pub fn mark_for(&mut self, proxy: &Arc<Proxy>, fault: Fault, now_ms: u64, period_ms: u64) {
         let until_ms = now_ms.saturating_add(period_ms);
         if let Some(known) = self.entries.iter_mut().find(|entry| entry.is(proxy)) {
             known.until_ms = known.until_ms.max(until_ms);
+            if fault.at_ms >= known.fault.at_ms {
+                known.fault = fault;
+            }
             return;
         }
         if self.entries.len() >= LIMIT {
@@ -70,7 +89,7 @@ impl BadProxies {
                 self.entries.swap_remove(index);
             }
         }
-        self.entries.push(Entry { proxy: Arc::clone(proxy), until_ms });
+        self.entries.push(Entry { proxy: Arc::clone(proxy), until_ms, fault });
     }
 
     /// Takes out the proxies whose time is over.
@@ -125,6 +144,7 @@ impl BadProxies {
             host: entry.proxy.host().text().to_owned(),
             port: entry.proxy.port(),
             remaining_ms: entry.until_ms - now_ms,
+            fault: entry.fault,
         });
         marked.collect()
     }
@@ -145,7 +165,8 @@ fn is_same(a: &Proxy, b: &Proxy) -> bool {
 #[derive(Clone, Debug)]
 pub struct Trial {
     list: ProxyList,
-    failed: Vec<usize>,
+    /// By index: how it failed last.
+    failed: Vec<(usize, Fault)>,
     spared: Vec<usize>,
 }
 
@@ -157,21 +178,21 @@ impl Trial {
 
     /// This proxy itself failed: nothing behind it could be asked. Refusals of the target and cancelled attempts
     /// do not belong here.
-    pub fn failed(&mut self, entry: &Listed) {
-        Trial::note(&self.list, &mut self.failed, entry);
+    pub fn failed(&mut self, entry: &Listed, fault: Fault) {
+        let Some(index) = self.list.iter().position(|known| same(known, entry)) else { return };
+        match self.failed.iter_mut().find(|(known, _)| *known == index) {
+            Some((_, last)) => *last = fault,
+            None => self.failed.push((index, fault)),
+        }
     }
 
     /// An attempt through this proxy says nothing against it: it was called off, or what lies behind it failed. Failures
     /// of its other addresses do not count then.
     pub fn spared(&mut self, entry: &Listed) {
-        Trial::note(&self.list, &mut self.spared, entry);
-    }
-
-    fn note(list: &ProxyList, indices: &mut Vec<usize>, entry: &Listed) {
-        if let Some(index) = list.iter().position(|known| same(known, entry))
-            && !indices.contains(&index)
+        if let Some(index) = self.list.iter().position(|known| same(known, entry))
+            && !self.spared.contains(&index)
         {
-            indices.push(index);
+            self.spared.push(index);
         }
     }
 
@@ -183,9 +204,12 @@ impl Trial {
         if matches!(self.list.first(), Some(Listed::Direct)) {
             return marked;
         }
-        for index in self.failed.iter().filter(|&&index| index != good && !self.spared.contains(&index)) {
-            if let Some(Listed::Proxy(proxy)) = self.list.get(*index) {
-                table.mark(proxy, now_ms);
+        for (index, fault) in &self.failed {
+            if *index != good
+                && !self.spared.contains(index)
+                && let Some(Listed::Proxy(proxy)) = self.list.get(*index)
+            {
+                table.mark(proxy, *fault, now_ms);
                 marked.push(Arc::clone(proxy));
             }
         }

@@ -2,7 +2,8 @@
 
 use crate::Outcome;
 use byway::error::{Error, Status};
-use byway::proxies::bad::{BadProxies, Trial};
+use byway::net::Failure;
+use byway::proxies::bad::{BadProxies, Fault, Trial};
 use byway::proxies::bypass::{BypassList, Style};
 use byway::proxies::environment::{Environment, Table};
 use byway::proxies::jdk::{JdkProperties, Properties, WebSockets};
@@ -240,6 +241,10 @@ fn retry_list(value: &Value) -> Vec<Listed> {
     value.as_array().unwrap_or(&empty).iter().map(|v| retry_proxy(v.as_str().unwrap_or_default())).collect()
 }
 
+fn fault(at_ms: u64) -> Fault {
+    Fault { failure: Failure::Refused, os_errno: 0, at_ms }
+}
+
 fn retry(case: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     let input = &case["input"];
@@ -253,7 +258,7 @@ fn retry(case: &Value) -> Vec<String> {
     let at = seconds(&input["at_s"]);
     for bad in retry_list(&input["bad"]) {
         if let Listed::Proxy(bad) = bad {
-            table.mark(&bad, at);
+            table.mark(&bad, fault(at), at);
         }
     }
     let single = input.get("fallback").map(|f| vec![f.clone()]);
@@ -265,7 +270,7 @@ fn retry(case: &Value) -> Vec<String> {
             let also = retry_list(&fallback["also_bad"]);
             for proxy in std::iter::once(&list[0]).chain(&also) {
                 if let Listed::Proxy(proxy) = proxy {
-                    table.mark_for(proxy, at, delay);
+                    table.mark_for(proxy, fault(at), at, delay);
                 }
             }
         }
@@ -276,7 +281,7 @@ fn retry(case: &Value) -> Vec<String> {
         match event.split_once(' ') {
             Some(("fail", proxy)) => {
                 if let Some(trial) = &mut trial {
-                    trial.failed(&retry_proxy(proxy));
+                    trial.failed(&retry_proxy(proxy), fault(0));
                 }
             }
             Some(("ok", proxy)) => {

@@ -1,4 +1,5 @@
 """Proxy selectors from Python: made of others, of settings, of scripts; what is asked outside a connection."""
+import errno
 import os
 import threading
 import unittest
@@ -83,13 +84,15 @@ class Selectors(unittest.TestCase):
             address = byway.Address(self.engine, "a.example", web.port, tls=True, proxy_selector=chooser)
             opened, _ = byway.connect(address, 10)
             opened.close()
-        self.assertEqual([one["port"] for one in self.engine.bad_proxies()], [dead])
+        bad = self.engine.bad_proxies()
+        self.assertEqual([(one["port"], one["failure"], one["os_errno"]) for one in bad], [(dead, "refused", errno.ECONNREFUSED)])
+        self.assertGreaterEqual(bad[0]["age_ms"], 0)
         ports = [one.port for one in self.engine.proxies_for_url(chooser, "https://h.example/")]
         self.assertEqual(ports, [proxy.port, dead])
         self.engine.forget_bad_proxies()
         self.assertEqual(self.engine.bad_proxies(), [])
-        self.engine.mark_proxy(byway.Proxy(HTTP, "127.0.0.1", dead))
-        self.assertEqual([one["port"] for one in self.engine.bad_proxies()], [dead])
+        self.engine.mark_proxy(byway.Proxy(HTTP, "127.0.0.1", dead), byway.Failure.TIMEOUT)
+        self.assertEqual([(one["port"], one["failure"]) for one in self.engine.bad_proxies()], [(dead, "timeout")])
 
 
 @unittest.skipUnless(byway.has_feature("script"), "a library without scripts")

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Status};
 use crate::net::recover::Phase;
 use crate::net::{Compat, Failure, Listed, Proxy, ProxyKind, Route};
-use crate::proxies::bad::{BadProxies, Trial};
+use crate::proxies::bad::{BadProxies, Fault, Trial};
 use core::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -138,15 +138,16 @@ impl Engine {
     }
 
     /// An attempt through a proxy failed.
-    pub(super) fn proxy_failed(&self, route: &Route, failure: Failure, phase: Phase) {
+    pub(super) fn proxy_failed(&self, route: &Route, failure: Failure, os_errno: i32, phase: Phase) {
         let Some(proxy) = route.proxy() else { return };
         if self.routes.failing.is_quiet() {
             return;
         }
+        let fault = Fault { failure, os_errno, at_ms: self.database_now() };
         let mut state = self.routes.failing.state.lock();
         let Some(trial) = state.trials.get_mut(&route.selector()) else { return };
         if blames_proxy(proxy.kind(), failure, phase) {
-            trial.failed(&Listed::Proxy(Arc::clone(proxy)));
+            trial.failed(&Listed::Proxy(Arc::clone(proxy)), fault);
         } else if phase != Phase::Dns {
             trial.spared(&Listed::Proxy(Arc::clone(proxy)));
         }
@@ -164,9 +165,14 @@ impl Engine {
         for (proxy, error) in proxies {
             // What is said about another name is not the proxy's fault.
             if error.status() != Status::E_FILTERED && error.about() == proxy.host().text() {
+                let failure = match error.status() {
+                    Status::E_INVALID_PORT => Failure::InvalidPort,
+                    _ => Failure::UnknownHost,
+                };
+                let fault = Fault { failure, os_errno: error.os_errno(), at_ms: self.database_now() };
                 let mut state = self.routes.failing.state.lock();
                 if let Some(trial) = state.trials.get_mut(&selector) {
-                    trial.failed(&Listed::Proxy(Arc::clone(proxy)));
+                    trial.failed(&Listed::Proxy(Arc::clone(proxy)), fault);
                 }
             }
         }
@@ -187,13 +193,13 @@ impl Engine {
 
     /// A host that connects by itself says that a proxy failed. Nothing is marked where nothing ever is: with a period
     /// of 0, and under a `compat` whose upstream has no such table.
-    pub fn mark_proxy(&self, proxy: &Arc<Proxy>) {
+    pub fn mark_proxy(&self, proxy: &Arc<Proxy>, failure: Failure, os_errno: i32) {
         if !self.marks_proxies() {
             return;
         }
         let failing = &self.routes.failing;
         let now = self.database_now();
-        failing.state.lock().table.mark(proxy, now);
+        failing.state.lock().table.mark(proxy, Fault { failure, os_errno, at_ms: now }, now);
         failing.quiet.store(false, Ordering::Release);
     }
 
@@ -207,6 +213,9 @@ impl Engine {
                 "host": marked.host,
                 "port": marked.port,
                 "remaining_ms": marked.remaining_ms,
+                "failure": marked.fault.failure.text(),
+                "os_errno": marked.fault.os_errno,
+                "age_ms": now.saturating_sub(marked.fault.at_ms),
             })
         });
         serde_json::Value::Array(shown.collect()).to_string()

@@ -74,7 +74,7 @@ impl Engine {
         told: &Report,
         error: Option<&Error>,
     ) -> Result<(), Status> {
-        self.proxy_failed(route, failed.failure, failed.phase);
+        self.proxy_failed(route, failed.failure, failed.os_errno, failed.phase);
         if told.database {
             let now = self.database_now();
             match self.options().compat {

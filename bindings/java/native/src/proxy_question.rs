@@ -92,10 +92,17 @@ extern "system" fn Java_io_byway_Engine_explainProxiesForUrl(
 }
 
 #[unsafe(no_mangle)]
-extern "system" fn Java_io_byway_Engine_markProxy(env: Env, _: Class, self_: jlong, proxy: jlong) {
+extern "system" fn Java_io_byway_Engine_markProxy(
+    env: Env,
+    _: Class,
+    self_: jlong,
+    proxy: jlong,
+    failure: jint,
+    os_errno: jint,
+) {
     env.guard(|| {
         // SAFETY: two held handles.
-        call(|err| unsafe { byway_engine_mark_proxy(handle(self_), handle(proxy), err) })?;
+        call(|err| unsafe { byway_engine_mark_proxy(handle(self_), handle(proxy), failure, os_errno, err) })?;
         Ok(())
     });
 }

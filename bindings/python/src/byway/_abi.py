@@ -950,7 +950,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_engine_proxies_for_url": (c_int32, [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p, c_int64, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
     "byway_wpad_names": (c_int32, [c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p]),
     "byway_engine_bad_proxies": (c_int32, [c_void_p, c_void_p, c_void_p]),
-    "byway_engine_mark_proxy": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "byway_engine_mark_proxy": (c_int32, [c_void_p, c_void_p, c_int32, c_int32, c_void_p]),
     "byway_engine_forget_bad_proxies": (c_int32, [c_void_p, c_void_p]),
     "byway_address_options_init": (None, [c_void_p]),
     "byway_address_new": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),

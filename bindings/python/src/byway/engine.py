@@ -302,13 +302,15 @@ class Engine(Handle):
         return told
 
     def bad_proxies(self) -> List[Dict[str, Any]]:
-        """The proxies that failed lately and are tried last for a while: ``kind``, ``host``, ``port``, ``remaining_ms``."""
+        """The proxies that failed lately and are tried last for a while: ``kind``, ``host``, ``port``, ``remaining_ms``, and
+        how each failed last: ``failure`` (the text of a Failure), ``os_errno``, ``age_ms``."""
         found: List[Dict[str, Any]] = json.loads(take_text(lib.byway_engine_bad_proxies, self.pointer))
         return found
 
-    def mark_proxy(self, proxy: "Proxy") -> None:
+    def mark_proxy(self, proxy: "Proxy", failure: "Optional[Failure]" = None, os_errno: int = 0) -> None:
         """A proxy failed that was tried outside this library: it goes behind the others for a while."""
-        call(lib.byway_engine_mark_proxy, self.pointer, proxy.pointer)
+        how = _abi.BYWAY_FAILURE_IO if failure is None else failure
+        call(lib.byway_engine_mark_proxy, self.pointer, proxy.pointer, how, os_errno)
 
     def forget_bad_proxies(self) -> None:
         """All are tried in their configured order again."""

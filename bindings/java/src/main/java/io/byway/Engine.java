@@ -373,14 +373,24 @@ public final class Engine extends Handle {
     /**
      * Says that a proxy failed that was tried outside this library: it goes behind the others for a while. Routes that are
      * reported need this not.
+     *
+     * @param osErrno the system's number, 0 for none
      */
-    public void markProxy(Proxy proxy) {
+    public void markProxy(Proxy proxy, Failure failure, int osErrno) {
         try (Held held = new Held()) {
-            markProxy(held.of(this), held.of(proxy));
+            markProxy(held.of(this), held.of(proxy), failure.number(), osErrno);
         }
     }
 
-    /** The proxies that failed lately and are tried last for a while, as JSON. */
+    /** The same without saying how. */
+    public void markProxy(Proxy proxy) {
+        markProxy(proxy, Failure.IO, 0);
+    }
+
+    /**
+     * The proxies that failed lately and are tried last for a while, as JSON: {@code kind}, {@code host}, {@code port},
+     * {@code remaining_ms}, and how each failed last, {@code failure}, {@code os_errno}, {@code age_ms}.
+     */
     public String badProxies() {
         long self = enter();
         try {
@@ -545,7 +555,7 @@ public final class Engine extends Handle {
 
     private static native byte[] explainProxiesForUrl(long self, long selector, byte[] url, long dns, long timeoutMillis);
 
-    private static native void markProxy(long self, long proxy);
+    private static native void markProxy(long self, long proxy, int failure, int osErrno);
 
     private static native byte[] badProxies(long self);
 
