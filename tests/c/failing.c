@@ -144,9 +144,8 @@ static void marks(void)
     byway_str shown;
 
     OK(once(chooser, B, BYWAY_FAILURE_REFUSED, BYWAY_PHASE_TCP) == 1, "the first proxy is refused, the second one works");
-    OK(strstr(bad(), "\"failure\":\"refused\"") && strstr(bad(), "\"os_errno\":111") && strstr(bad(), "\"age_ms\":"),
-       "how it failed is told: %s", bad());
-    OK(!strcmp(bad(), "[{\"kind\":\"http\",\"host\":\"" A "\",\"port\":8080,\"remaining_ms\":300000}]"), "marked: %s", bad());
+    OK(!strcmp(bad(), "[{\"kind\":\"http\",\"host\":\"" A "\",\"port\":8080,\"remaining_ms\":300000,"
+                     "\"failure\":\"refused\",\"os_errno\":111,\"age_ms\":0}]"), "marked: %s", bad());
     OK(marked == 1 && !strcmp(event_proxy, A), "a listener is told (%d, %s)", marked, event_proxy);
     GIVES(chooser, "http://a/", BCA);
     wall += 299999;

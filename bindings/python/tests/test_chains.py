@@ -1,5 +1,7 @@
 """Which provider serves this call, from Python."""
 import json
+import os
+import signal
 import threading
 import time
 import unittest
@@ -149,6 +151,8 @@ class Chains(unittest.TestCase):
         with self.assertRaises(byway.BywayError) as caught:
             byway.Invokers(self.engine, ["tri://a:1/x", "tri://b:1/x"], [1, 1])
         self.assertIn("1", str(caught.exception))
+        self.assertIs(type(caught.exception), byway.InvokersError)
+        self.assertIsInstance(caught.exception, ValueError)
 
 
 class Closing(unittest.TestCase):
@@ -176,6 +180,92 @@ class Closing(unittest.TestCase):
                 for thread in threads:
                     thread.join()
                 self.assertEqual(ended, [byway.errors.HandleError] * 3)
+
+
+    def test_options_keep_what_another_thread_closes(self):
+        class Closing:
+            """Something that is asked for its address last, when another thread closes what the options name."""
+
+            def __init__(self, one, *others):
+                self._one, self._others = one, others
+
+            @property
+            def pointer(self):
+                for other in self._others:
+                    other.close()
+                return self._one.pointer
+
+        with byway.Engine() as engine:
+            dns = byway.Dns(engine, lambda host: ["192.0.2.7"])
+            proxies = byway.ProxySelector.fixed(engine, [byway.Proxy(byway.ProxyKind.HTTP, "192.0.2.9", 3128)])
+            address = byway.Address(Closing(engine, dns, proxies), "a.example", 80, dns=dns, proxy_selector=proxies)
+            self.assertEqual([str(hop.ip) for hop in byway.plan(address)], ["192.0.2.9"])
+            queue, memory = byway.Queue(), byway.Source.memory(engine)
+            chain = byway.Chain(engine, "consumer://192.0.2.1/S")
+            self.assertTrue(chain.bind(Closing(memory, queue), queue=queue))
+            self.assertTrue(queue.closed)
+
+
+class Binding(unittest.TestCase):
+    def setUp(self):
+        if not byway.has_feature("zookeeper"):
+            self.skipTest("a library without ZooKeeper")
+        self.engine = byway.Engine()
+        self.addCleanup(self.engine.close)
+        # Nobody listens on port 1, so no first state ever comes.
+        self.nowhere = byway.Source.zookeeper(self.engine, "127.0.0.1:1")
+        self.chain = byway.Chain(self.engine, "consumer://192.0.2.1/S")
+
+    def meanwhile(self, step):
+        """Does a step again and again, once the bind has begun: its source has been looked for then."""
+        over = threading.Event()
+
+        def work():
+            while not self.nowhere.status()["errors"]:
+                time.sleep(0.001)
+            while not over.wait(0.05):
+                step()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(over.set)
+        return over
+
+    def test_a_bind_that_waits_is_called_off(self):
+        over = self.meanwhile(self.chain.cancel_bind)
+        with self.assertRaises(byway.CanceledError):
+            self.chain.bind(self.nowhere, 600)
+        over.set()
+        with self.assertRaises(byway.BywayError) as caught:
+            self.chain.bind_status()
+        self.assertEqual(caught.exception.name, "BYWAY_E_STATE")
+
+    def test_ctrl_c_ends_a_bind_and_handlers_that_do_not_raise_let_it_go_on(self):
+        heard = []
+
+        def on_signal(number, frame):
+            heard.append(number)
+            if len(heard) == 2:
+                raise KeyboardInterrupt
+
+        former = signal.signal(signal.SIGINT, on_signal)
+        self.addCleanup(signal.signal, signal.SIGINT, former)
+        read, write = os.pipe()
+        os.set_blocking(write, False)
+        self.addCleanup(os.close, read)
+        self.addCleanup(os.close, write)
+        wakeup = signal.set_wakeup_fd(write)
+        self.addCleanup(signal.set_wakeup_fd, wakeup)
+        # The process's signal, which some thread of it gets.
+        over = self.meanwhile(lambda: os.kill(os.getpid(), signal.SIGINT) if len(heard) < 2 else None)
+        with self.assertRaises(KeyboardInterrupt):
+            self.chain.bind(self.nowhere, 600)
+        over.set()
+        self.assertGreaterEqual(len(heard), 2)
+        self.assertEqual(signal.set_wakeup_fd(write), write, "the host's own descriptor is back")
+        self.assertIn(signal.SIGINT, os.read(read, 64), "and was told meanwhile")
+        self.assertFalse([thread for thread in threading.enumerate() if thread.name == "byway-interrupt"])
 
 
 class Lists(unittest.TestCase):

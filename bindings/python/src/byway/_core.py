@@ -116,6 +116,15 @@ def lock() -> Any:
     return made
 
 
+def lend(options: Any, **handles: Optional["Handle"]) -> None:
+    """Names shared handles (None: none) in an option struct, whose fields are plain numbers. They live as long as the
+    struct, also when another thread closes them meanwhile."""
+    kept = {name: None if handle is None else handle.pointer for name, handle in handles.items()}
+    for name, pointer in kept.items():
+        setattr(options, name, pointer)
+    options.lent = (getattr(options, "lent", None), kept)
+
+
 def array_of(kind: Any, values: Sequence[Any]) -> Any:
     """An array of these, of at least one so that it has an address. References among them last as long as it does."""
     array = (kind * max(1, len(values)))(*values)

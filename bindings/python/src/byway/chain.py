@@ -7,7 +7,7 @@ import json as _json
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _abi, _signals
-from ._core import Handle, array_of, call, check, give, made, milliseconds, strings, take_text
+from ._core import Handle, array_of, call, check, give, lend, made, milliseconds, strings, take_text
 from ._library import getters, lib
 from .engine import Dialect, Engine
 from .invocation import Invocation
@@ -327,7 +327,8 @@ class Chain(Handle):
             _abi.BYWAY_BIND_KEEP_LIST if keep_list else 0
         )
         options.empty_protection, options.discovery = empty_protection, discovery
-        options.queue, options.tag = None if queue is None else queue.pointer, tag
+        options.tag = tag
+        lend(options, queue=queue)
         pointer, followed = self.pointer, source.pointer
 
         def bind(left: Optional[float]) -> int:

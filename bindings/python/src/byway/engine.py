@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional
 
 from . import _abi, _callbacks, errors
-from ._core import Handle, call, check, finish_at_exit, give, live, milliseconds, option_milliseconds, take_text
+from ._core import Handle, call, check, finish_at_exit, give, lend, live, milliseconds, option_milliseconds, take_text
 from ._library import lib
 from .ip import Compat, Filter, Ip, ip_from
 from .queue import Queue
@@ -121,7 +121,6 @@ class Engine(Handle):
     ) -> None:
         options = _abi.byway_engine_options()
         lib.byway_engine_options_init(ctypes.addressof(options))
-        options.queue = queue.pointer if queue is not None else None
         options.seed = seed
         options.flags = _abi.BYWAY_CALLBACKS_ANY_THREAD if callbacks_any_thread else 0
         options.compat = compat
@@ -143,8 +142,7 @@ class Engine(Handle):
         options.dns_cache_ms = option_milliseconds(dns_cache, "dns_cache", 2**32 - 1)
         if bad_proxy is not None:
             options.bad_proxy_ms = option_milliseconds(bad_proxy, "bad_proxy")
-        options.target_filter = target_filter.pointer if target_filter is not None else None
-        options.proxy_filter = proxy_filter.pointer if proxy_filter is not None else None
+        lend(options, queue=queue, target_filter=target_filter, proxy_filter=proxy_filter)
         self._clocks = 0
         if monotonic is not None or wall is not None or random is not None:
             self._clocks = options.source_data = _callbacks.register((monotonic, wall, random))

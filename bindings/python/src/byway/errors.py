@@ -115,6 +115,11 @@ class ScriptLimitError(RuleError, ProxyError):
     """A script, of a rule or for proxies, reached one of its limits: memory, names."""
 
 
+class InvokersError(RuleError, ArgumentError):
+    """A list of providers is not usable: an URL that is none, a tag twice, an unknown load balance. The subject names the
+    row or the parameter."""
+
+
 class NoInvokerError(RuleError, LookupError):
     """No invoker may serve the call."""
 
@@ -140,6 +145,7 @@ _CLASSES: Dict[int, Type[BywayError]] = {
     _abi.BYWAY_E_HOST: HostError,
     _abi.BYWAY_E_FILTERED: FilteredError,
     _abi.BYWAY_E_SYNTAX: ParseError,
+    _abi.BYWAY_E_INVOKERS: InvokersError,
     _abi.BYWAY_E_NO_INVOKER: NoInvokerError,
     _abi.BYWAY_E_INVALID_HOST: ArgumentError,
     _abi.BYWAY_E_INVALID_PORT: ArgumentError,

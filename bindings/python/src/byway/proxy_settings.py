@@ -8,7 +8,7 @@ import os
 from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _abi, _callbacks
-from ._core import Handle, array_of, call, check, option_milliseconds, string, take_text
+from ._core import Handle, array_of, call, check, lend, option_milliseconds, string, take_text
 from ._library import lib
 from .dns import Dns
 from .engine import Call
@@ -91,7 +91,7 @@ class PacOptions:
         if source is not None:
             # An empty text is a text too; it must not look like none.
             options.source = string(source)
-        options.dns = None if self.dns is None else self.dns.pointer
+        lend(options, dns=self.dns)
         if self.my_addresses is not None:
             options.my_addresses, options.my_addresses_len = ctypes.addressof(addresses), len(self.my_addresses)
         options.refresh_ms = option_milliseconds(self.refresh, "refresh")

@@ -8,7 +8,7 @@ import struct
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _abi
-from ._core import Handle, array_of, call, check, give, lent, lock, string, strings, take_text
+from ._core import Handle, array_of, call, check, give, lend, lent, lock, string, strings, take_text
 from ._library import getters, lib
 from .dns import Dns
 from .engine import Engine
@@ -46,9 +46,7 @@ class Address(Handle):
         lib.byway_address_options_init(ctypes.addressof(options))
         options.scheme, options.host, options.port = string(raw_scheme), string(raw_host), port
         options.flags = (_abi.BYWAY_ADDRESS_TLS if tls else 0) | (_abi.BYWAY_ADDRESS_DIRECT if direct else 0)
-        options.proxy = proxy.pointer if proxy is not None else None
-        options.proxy_selector = proxy_selector.pointer if proxy_selector is not None else None
-        options.dns = dns.pointer if dns is not None else None
+        lend(options, proxy=proxy, proxy_selector=proxy_selector, dns=dns)
         options.protocols, options.protocols_len = ctypes.addressof(array), len(raw_protocols)
         options.tls_identity, options.authenticator = tls_identity, authenticator
         options.tls_identity_bytes = string(tls_identity_bytes)

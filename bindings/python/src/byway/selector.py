@@ -134,9 +134,12 @@ class Selector(Handle):
             except AttributeError:
                 options = queue._plain = _options(queue, 0, False)
         cell = _cell()
+        # The options have its number only; another thread may close it.
+        held = queue.pointer
         status = lib.byway_selector_new(
             address.engine.pointer, address.pointer, ctypes.addressof(options), cell.out_at, cell.err_at
         )
+        del held
         if status < 0 or raised:
             fail(status, cell.err.value)
         self.pointer = cell.out.value or 0

@@ -179,11 +179,29 @@ public class BywayException extends RuntimeException {
         }
     }
 
+    /** The invoker list is not usable; {@link #subject()} names the row or the parameter. */
+    public static class Invokers extends Rule {
+        private static final long serialVersionUID = 1L;
+
+        Invokers(Fields fields) {
+            super(fields);
+        }
+    }
+
     /** No invoker may serve the call. */
     public static class NoInvoker extends Rule {
         private static final long serialVersionUID = 1L;
 
         NoInvoker(Fields fields) {
+            super(fields);
+        }
+    }
+
+    /** The address filter refuses every target. */
+    public static class Filtered extends BywayException {
+        private static final long serialVersionUID = 1L;
+
+        Filtered(Fields fields) {
             super(fields);
         }
     }

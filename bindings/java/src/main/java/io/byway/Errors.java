@@ -172,6 +172,10 @@ final class Errors {
                 return new BywayException.Unsupported(fields);
             case Abi.E_HOST:
                 return new BywayException.Host(fields);
+            case Abi.E_FILTERED:
+                return new BywayException.Filtered(fields);
+            case Abi.E_INVOKERS:
+                return new BywayException.Invokers(fields);
             case Abi.E_NO_INVOKER:
                 return new BywayException.NoInvoker(fields);
             case Abi.E_INVALID_HOST:

@@ -46,7 +46,7 @@ public final class Invokers extends Handle {
      * A list.
      *
      * @param tags null: a provider's tag is its index
-     * @throws BywayException.Rule naming the first unusable URL or tag by its index
+     * @throws BywayException.Invokers naming the first unusable URL or tag by its index
      */
     public Invokers(Engine engine, Collection<String> urls, long[] tags, Options options) {
         this(made(engine, urls, tags, options));

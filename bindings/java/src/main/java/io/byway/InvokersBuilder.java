@@ -42,7 +42,7 @@ public final class InvokersBuilder extends Handle {
     /**
      * Adds a provider at the end.
      *
-     * @throws BywayException.Rule for an unusable URL, a tag of 0 or one that is in the list; {@link #finish} then throws
+     * @throws BywayException.Invokers for an unusable URL, a tag of 0 or one that is in the list; {@link #finish} then throws
      *     the first of them
      */
     public InvokersBuilder add(String url, long tag) {

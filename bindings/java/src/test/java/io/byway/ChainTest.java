@@ -233,7 +233,7 @@ class ChainTest {
         assertEquals(second.generation(), chain.invokers().generation());
         BywayException refused =
                 assertThrows(
-                        BywayException.Rule.class,
+                        BywayException.Invokers.class,
                         () -> new Invokers(engine, List.of(url(1), "tri://10.0.0.1:port/x"), null));
         assertEquals("invoker 1", refused.subject());
         assertThrows(BywayException.Rule.class, () -> new Invokers(engine, List.of(url(1)), new long[] {0}));

@@ -237,6 +237,14 @@ class RoutesTest {
     }
 
     @Test
+    void whatTheFilterRefusesIsAnErrorOfItsOwn() {
+        try (Engine guarded = new Engine(new Engine.Options().targetFilter(Filter.publicOnly()))) {
+            Address inside = new Address(guarded, new Address.Options("127.0.0.1", 80));
+            assertThrows(BywayException.Filtered.class, () -> new Selector(inside).next());
+        }
+    }
+
+    @Test
     void errorsHaveTheirFields() {
         BywayException error =
                 assertThrows(BywayException.class, () -> Dns.hosts(engine, "192.0.2.1 a.example\nnonsense b.example\n"));
