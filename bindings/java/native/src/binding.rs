@@ -1,7 +1,7 @@
 //! Natives of `io.byway.Chain`: following a source.
 
 use crate::callback::{self, StaticMethod, Target};
-use crate::env::{Class, Env, bytes_of, call, handle};
+use crate::env::{Class, Env, bytes_of, call, check, handle};
 use crate::errors::{self, Fail};
 use byway::ffi::binding::{
     byway_bind_options, byway_bind_options_init, byway_chain_bind_source, byway_chain_bind_status,

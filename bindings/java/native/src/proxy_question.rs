@@ -7,7 +7,7 @@ use byway::ffi::proxy_question::{
     byway_engine_proxies_for_url,
 };
 use core::ptr;
-use jni_sys::{jbyteArray, jlong, jlongArray};
+use jni_sys::{jbyteArray, jint, jlong, jlongArray};
 
 /// Lists are short; a longer one is asked for once more, with room for all.
 const ROOM: usize = 8;

@@ -20,6 +20,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.LongSupplier;
 
 /**
  * A JVM's or an OkHttp client's proxies come from byway: environment, system settings, scripts, rules, and what failed
@@ -39,6 +40,7 @@ public final class BywayProxySelector extends ProxySelector {
     private final io.byway.ProxySelector chooser;
     private final io.byway.Dns dns;
     private final Duration timeout;
+    private final ProxyTrials trials;
 
     /**
      * Proxies as this selector has them.
@@ -59,6 +61,16 @@ public final class BywayProxySelector extends ProxySelector {
         this.chooser = Objects.requireNonNull(chooser, "chooser");
         this.dns = dns;
         this.timeout = timeout;
+        this.trials = new ProxyTrials(System::nanoTime);
+    }
+
+    /** The same on a clock of the test's. */
+    BywayProxySelector(Engine engine, io.byway.ProxySelector chooser, LongSupplier nanos) {
+        this.engine = engine;
+        this.chooser = chooser;
+        this.dns = null;
+        this.timeout = null;
+        this.trials = new ProxyTrials(nanos);
     }
 
     /**
@@ -74,14 +86,27 @@ public final class BywayProxySelector extends ProxySelector {
         if (uri == null) {
             throw new IllegalArgumentException("uri is null");
         }
+        String origin = origin(uri);
+        mark(trials.again(origin));
+        List<Proxy> list = engine.proxiesForUrl(chooser, uri.toString(), dns, timeout);
+        trials.listed(origin, list);
         List<java.net.Proxy> chosen = new ArrayList<>();
-        for (Proxy proxy : engine.proxiesForUrl(chooser, uri.toString(), dns, timeout)) {
+        for (Proxy proxy : list) {
             chosen.add(proxy == null ? java.net.Proxy.NO_PROXY : javas(proxy));
         }
         return chosen;
     }
 
-    /** A proxy that failed goes behind the others for a while; DIRECT keeps its place. */
+    /**
+     * A proxy that failed goes behind the others for a while; DIRECT keeps its place.
+     *
+     * <p>Nobody tells a proxy selector what worked, and a machine that is offline must not mark its proxies: one that
+     * answers and refuses, resets or speaks another protocol is marked at once. One that is silent (timeout, unknown
+     * name, no route) is marked when another proxy of the list answers, or by a later {@link #select} for the same origin
+     * when the proxy behind it in the list has had as long and has not failed; with nothing but DIRECT behind it, it is
+     * not. What this machine could not do (no network, no descriptors), and what lies behind a proxy (its refusals, TLS
+     * to the target), marks nothing.
+     */
     @Override
     public void connectFailed(URI uri, SocketAddress address, IOException failure) {
         if (uri == null || address == null || failure == null) {
@@ -91,12 +116,28 @@ public final class BywayProxySelector extends ProxySelector {
             return;
         }
         InetSocketAddress at = (InetSocketAddress) address;
-        for (Proxy proxy : engine.proxiesForUrl(chooser, uri.toString(), dns, timeout)) {
+        String origin = origin(uri);
+        List<Proxy> list = trials.list(origin);
+        if (list == null) {
+            list = engine.proxiesForUrl(chooser, uri.toString(), dns, timeout);
+            trials.listed(origin, list);
+        }
+        for (Proxy proxy : list) {
             if (proxy != null && names(proxy, at)) {
-                engine.markProxy(proxy);
+                mark(trials.failed(origin, proxy, failure));
                 return;
             }
         }
+    }
+
+    private void mark(List<ProxyTrials.Marked> failed) {
+        for (ProxyTrials.Marked one : failed) {
+            engine.markProxy(one.proxy, one.failure, 0);
+        }
+    }
+
+    private static String origin(URI uri) {
+        return uri.getScheme() + "://" + uri.getRawAuthority();
     }
 
     private static boolean names(Proxy proxy, InetSocketAddress at) {

@@ -21,9 +21,13 @@ import io.byway.Selection;
 import io.byway.Selector;
 import java.io.IOException;
 import java.lang.reflect.Method;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
+import java.net.Socket;
 import java.net.SocketAddress;
+import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
@@ -32,6 +36,9 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
+import javax.net.SocketFactory;
 import okhttp3.Call;
 import okhttp3.EventListener;
 import okhttp3.OkHttpClient;
@@ -228,6 +235,126 @@ class OkHttpTest {
             later = selector.select(URI.create("http://b.example/"));
             assertEquals(CLOSED, ((InetSocketAddress) later.get(0).address()).getPort());
         }
+    }
+
+    /** Sockets that fail to connect to all but one port. */
+    private static SocketFactory unreachable(Supplier<IOException> why, int port) {
+        return new SocketFactory() {
+            @Override
+            public Socket createSocket() {
+                return new Socket() {
+                    @Override
+                    public void connect(SocketAddress address, int timeout) throws IOException {
+                        if (((InetSocketAddress) address).getPort() != port) {
+                            throw why.get();
+                        }
+                        super.connect(address, timeout);
+                    }
+                };
+            }
+
+            @Override
+            public Socket createSocket(String host, int port) {
+                throw new UnsupportedOperationException();
+            }
+
+            @Override
+            public Socket createSocket(String host, int port, InetAddress local, int localPort) {
+                throw new UnsupportedOperationException();
+            }
+
+            @Override
+            public Socket createSocket(InetAddress host, int port) {
+                throw new UnsupportedOperationException();
+            }
+
+            @Override
+            public Socket createSocket(InetAddress host, int port, InetAddress local, int localPort) {
+                throw new UnsupportedOperationException();
+            }
+        };
+    }
+
+    /** Ports of the proxies as they are tried, 0 for DIRECT. */
+    private static List<Integer> order(BywayProxySelector selector, String url) {
+        List<Integer> ports = new ArrayList<>();
+        for (java.net.Proxy proxy : selector.select(URI.create(url))) {
+            ports.add(proxy.address() == null ? 0 : ((InetSocketAddress) proxy.address()).getPort());
+        }
+        return ports;
+    }
+
+    @Test
+    void beingOfflineMarksNoProxy() {
+        List<Proxy> proxies = new ArrayList<>();
+        proxies.add(new Proxy(ProxyKind.HTTP, "127.0.0.9", 3128));
+        proxies.add(new Proxy(ProxyKind.HTTP, "127.0.0.9", 3129));
+        proxies.add(null);
+        ProxySelector chooser = ProxySelector.fixed(engine, proxies);
+        String url = "http://127.0.0.9:8080/";
+        for (Supplier<IOException> why :
+                List.<Supplier<IOException>>of(
+                        () -> new ConnectException("Network is unreachable"),
+                        () -> new NoRouteToHostException("No route to host"),
+                        () -> new SocketTimeoutException("Connect timed out"))) {
+            AtomicLong now = new AtomicLong();
+            BywayProxySelector selector = new BywayProxySelector(engine, chooser, now::get);
+            OkHttpClient client = client().proxySelector(selector).socketFactory(unreachable(why, 0)).build();
+            for (int call = 0; call < 3; call++) {
+                assertThrows(IOException.class, () -> get(client, url));
+                assertEquals(List.of(3128, 3129, 0), order(selector, url));
+                now.addAndGet(TimeUnit.MINUTES.toNanos(5));
+                assertEquals(List.of(3128, 3129, 0), order(selector, url));
+            }
+            assertEquals("[]", engine.badProxies());
+        }
+    }
+
+    @Test
+    void aSilentProxyGoesBehindTheOneThatServesOnceThatHadItsTime() throws Exception {
+        try (LocalProxy proxy = new LocalProxy(name -> "127.0.0.1")) {
+            ProxySelector chooser =
+                    ProxySelector.fixed(
+                            engine,
+                            List.of(
+                                    new Proxy(ProxyKind.HTTP, "127.0.0.9", CLOSED),
+                                    new Proxy(ProxyKind.HTTP, "127.0.0.1", proxy.port())));
+            AtomicLong now = new AtomicLong();
+            BywayProxySelector selector = new BywayProxySelector(engine, chooser, now::get);
+            Supplier<IOException> silence =
+                    () -> {
+                        now.addAndGet(TimeUnit.SECONDS.toNanos(10));
+                        return new SocketTimeoutException("Connect timed out");
+                    };
+            OkHttpClient client =
+                    client().proxySelector(selector).socketFactory(unreachable(silence, proxy.port())).build();
+            String url = "http://a.example:" + server.getPort() + "/";
+            assertEquals("served", get(client, url));
+            now.addAndGet(TimeUnit.SECONDS.toNanos(10));
+            assertEquals(List.of(CLOSED, proxy.port()), order(selector, url), "the other one may still be waited for");
+            now.addAndGet(TimeUnit.SECONDS.toNanos(2));
+            if (REPORTS_CONNECT) {
+                assertEquals(List.of(proxy.port(), CLOSED), order(selector, url));
+                assertTrue(engine.badProxies().contains("\"failure\":\"timeout\""), engine.badProxies());
+            }
+        }
+    }
+
+    @Test
+    void whatFailsBehindAProxyIsNotItsFault() {
+        Map<IOException, ProxyTrials.Verdict> verdicts = new java.util.LinkedHashMap<>();
+        verdicts.put(new ConnectException("Connection refused"), ProxyTrials.Verdict.CONDEMNED);
+        verdicts.put(new java.net.SocketException("Connection reset"), ProxyTrials.Verdict.CONDEMNED);
+        verdicts.put(new java.net.SocketException("Malformed reply from SOCKS server"), ProxyTrials.Verdict.CONDEMNED);
+        verdicts.put(new java.net.ProtocolException("Unexpected status line: SSH-2.0"), ProxyTrials.Verdict.CONDEMNED);
+        verdicts.put(new java.net.SocketException("SOCKS: Connection refused"), ProxyTrials.Verdict.THERE);
+        verdicts.put(new javax.net.ssl.SSLHandshakeException("no"), ProxyTrials.Verdict.THERE);
+        verdicts.put(new IOException("Unexpected response code for CONNECT: 403"), ProxyTrials.Verdict.THERE);
+        verdicts.put(new java.net.BindException("Cannot assign requested address"), ProxyTrials.Verdict.NOTHING);
+        verdicts.put(new java.net.SocketException("Too many open files"), ProxyTrials.Verdict.NOTHING);
+        verdicts.put(new java.net.SocketException("Socket closed"), ProxyTrials.Verdict.NOTHING);
+        verdicts.put(new IOException("Canceled"), ProxyTrials.Verdict.NOTHING);
+        verdicts.forEach((why, verdict) -> assertEquals(verdict, ProxyTrials.verdict(why), why.toString()));
     }
 
     @Test
