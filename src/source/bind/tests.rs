@@ -346,7 +346,7 @@ fn a_binding_without_a_first_world_is_abandoned_as_if_it_had_never_been() {
     let away = Arc::new(Away::default());
     let board = Arc::clone(&away.0);
     let second = Binding::new(away, Arc::clone(&target) as Arc<dyn Target>, BindOptions::default());
-    assert_eq!(board.topics().is_empty(), false);
+    assert!(!board.topics().is_empty());
     second.abandon().unwrap();
     assert_eq!((target.ports(), board.topics().len()), (vec![1], 0));
     let first = first.abandon().expect_err("it has its world");
