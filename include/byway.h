@@ -6169,9 +6169,9 @@ BYWAY_API void byway_bind_options_init(struct byway_bind_options *options);
  * anew before, `BYWAY_E_SHUTDOWN`. Until then the source the chain was bound to before goes on serving.
  * Ownership: the callbacks are taken over, also when the call fails.
  * Threads: any; on the thread that polls a queue marked as a loop it must not have to wait.
- * Errors: `BYWAY_PENDING` when the first state has not come in time: it comes later. `BYWAY_E_CANCELED` when
- * `byway_chain_cancel_bind` or unbinding ended the wait, `BYWAY_E_WOULD_DEADLOCK`: nothing has changed then, and the chain
- * follows what it followed before. `BYWAY_E_ENUM`, `BYWAY_E_SHUTDOWN`.
+ * Errors: `BYWAY_E_CANCELED` when `byway_chain_cancel_bind` or unbinding ended the wait, `BYWAY_E_WOULD_DEADLOCK`,
+ * `BYWAY_E_LIMIT` when the queue has no room for a record, `BYWAY_E_ENUM`,
+ * `BYWAY_E_NULL` without `on_event`, `BYWAY_E_SHUTDOWN`; nothing is bound then, and what was bound stays.
  */
 BYWAY_API
 byway_status byway_chain_bind_source(struct byway_chain *self,
@@ -6183,8 +6183,8 @@ byway_status byway_chain_bind_source(struct byway_chain *self,
 
 /**
  * Ends every `byway_chain_bind_source` that is waiting on this chain now, within some 50 ms: `BYWAY_E_CANCELED`, and the
- * chain follows what it followed before. Sticky for calls that have begun, nothing to later ones. A call whose first
- * state has just come ends with success.
+ * chain follows what it followed before. Sticky for calls that have begun, nothing to later ones, nor to those that have
+ * answered `BYWAY_PENDING`, which unbinding ends. A call whose first state has just come ends with success.
  *
  * Threads: any, at any time, also from a signal handler.
  */

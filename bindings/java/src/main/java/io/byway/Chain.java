@@ -506,7 +506,7 @@ public final class Chain extends Handle {
     }
 
     /**
-     * Ends every {@code bind} that is waiting on this chain now: a {@link CanceledException}, and the chain follows what
+     * Ends every {@code bind} that is waiting on this chain now: a {@link BywayException.Canceled}, and the chain follows what
      * it followed before. Nothing to later calls. Any thread.
      */
     public void cancelBind() {
