@@ -44,6 +44,7 @@ public final class Main {
                     PickKinds.KINDS,
                     FileKinds.KINDS,
                     InsideKinds.KINDS,
+                    TunnelKinds.KINDS,
                     BeyondKinds.KINDS);
 
     private final Set<String> only;
