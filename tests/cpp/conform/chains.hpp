@@ -65,6 +65,12 @@ json status_of(const byway::chain &chain, const std::string &router);
 // Whether a call fits a block of a mesh rule's `match` is what is expected.
 void block_fits(int dialect, const json &block, const json &invocation, const json &expect);
 
+// Every answer is of one list while others replace the list; `members` holds lists of hosts.
+void replaced_while_routing(const json &members, int readers, int writers, int rounds);
+
+// bugs.jsonl sequence: the first half.
+void engine_sequence(const json &one);
+
 // Percent-encoded.
 std::string encoded(const std::string &text);
 

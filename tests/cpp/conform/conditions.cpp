@@ -82,6 +82,55 @@ std::string service_key(int dialect, int kind, const std::string &url)
         .value();
 }
 
+// Whether a pattern fits a value: as a rule's right side, which sees the consumer's URL, or else as its left side.
+bool fits(const json &one, int dialect)
+{
+    const std::string pattern = text(one, "pattern"), value = text(one, "value"), consumer = text(one, "param_url");
+    if (pattern.empty() || !has(one, "value"))
+        skip("a rule cannot say an empty pattern");
+    if (value.empty())
+        skip("an empty parameter is none");
+    if (pattern[0] == '$' && consumer.empty())
+        skip("a reference always has a consumer");
+    if (consumer.empty() && text(one, "side") != "then")
+        return when_holds("x=" + pattern + " =>", dialect, "consumer://1.1.1.1/S?x=" + value, {{"method", "m"}});
+    world w(dialect, consumer_with(consumer, ALONE + std::string("condition")), {"dubbo://1.1.1.1:1/S?x=" + value});
+    set_static(w, "=> x=" + pattern, {{"force", true}}).value();
+    w.set_method("m");
+    return !w.rows().empty();
+}
+
+// Refused with a place; or else in force where upstream's rule is valid and enabled, and strict where it is forced: of
+// that shows what a left side that holds leaves when nobody meets the right one.
+void parse_as(const json &one, int dialect, const json &expect)
+{
+    const std::string rule = text(one, "rule"), consumer = "consumer://1.1.1.1/S?a=b&region=beijing&version=v1&tag=tag1";
+    const json found =
+        json::parse(byway::check_rule(BYWAY_RULE_CONDITION, rule, {}, BYWAY_FORMAT_JSON, dialect).value());
+    world w(dialect, consumer, {"dubbo://1.1.1.1:1/S"});
+    const std::string key = service_key(dialect, BYWAY_RULE_CONDITION, consumer);
+    const auto taken = w.engine.set_rule(key, rule);
+    same(!taken, get(found, "refused"), "refused as the check says");
+    if (has(expect, "error")) {
+        need(!taken, "an error was expected");
+        for (const json &problem : get(found, "problems"))
+            need(number(problem, "line") > 0 && !text(problem, "message").empty(), problem.dump());
+        return;
+    }
+    taken.value();
+    json router;
+    const json status = json::parse(w.chain.status().value());
+    for (const json &other : get(status, "routers"))
+        if (text(other, "key") == key)
+            router = other;
+    const bool unknown = expect.contains("rule") && expect["rule"].is_null();
+    same(get(router, "in_force"), flag(expect, "valid", true) && flag(expect, "enabled", true) && !unknown, "in force");
+    w.set_method("m");
+    const json &conditions = get(expect, "conditions");
+    if (flag(router, "in_force") && conditions.is_array() && conditions.at(0) == "a=b => c=d")
+        same(w.rows().size(), flag(expect, "force") ? 0 : 1, "left");
+}
+
 // Shares of a weighted draw: within five deviations.
 void shares(const world &w, const json &one, const json &outcomes, const char *share)
 {
@@ -190,8 +239,12 @@ void form_as(const json &one, const std::string &name, const json &expect)
         events_as(one, dialect, BYWAY_RULE_AFFINITY, expect);
     else if (form == "rulekey")
         key_as(one, dialect, expect);
+    else if (form == "glob" || form == "range")
+        same(fits(one, dialect), expect, "fits");
+    else if (form == "parse")
+        parse_as(one, dialect, expect);
     else
-        skip(form + " is below the boundary");
+        fail("unknown form " + form);
 }
 
 // Runs a case under every implementation it names; it counts when one of them can be run.

@@ -1,18 +1,13 @@
 // Race timelines through a dial on a clock of the test's own. Sockets are real, in a network of their own; what
 // happened on one is told to the dial at the moment the case says, so a connect "takes" as long as it should.
-#include "runner.hpp"
+#include "networks.hpp"
 
-#include <arpa/inet.h>
-#include <cstring>
 #include <deque>
 #include <map>
-#include <net/if.h>
 #include <poll.h>
-#include <sched.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <thread>
+#include <tuple>
 #include <unistd.h>
 
 namespace conform {
@@ -20,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-const in_addr_t OURS = 0xc0000201; // 192.0.2.1
+constexpr int HOST_PORT = 443;
 
 struct way {
     json spec;
@@ -41,27 +36,6 @@ struct way {
     bool at_once() const { return tries > 1 && has(again(), "sync") ? flag(again(), "sync") : flag(spec, "sync"); }
 };
 
-// Loopback up, and a network on it whose addresses are this machine's without being loopback addresses.
-bool own_network()
-{
-    if (unshare(CLONE_NEWNET) != 0)
-        return false;
-    const int fd = socket(AF_INET, SOCK_DGRAM, 0);
-    ifreq request = {};
-    std::strcpy(request.ifr_name, "lo");
-    request.ifr_flags = IFF_UP | IFF_RUNNING;
-    bool good = ioctl(fd, SIOCSIFFLAGS, &request) == 0;
-    request = {};
-    std::strcpy(request.ifr_name, "lo:1");
-    sockaddr_in at = {};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(OURS);
-    std::memcpy(&request.ifr_addr, &at, sizeof at);
-    good = good && ioctl(fd, SIOCSIFADDR, &request) == 0;
-    close(fd);
-    return good;
-}
-
 byway::dial_options options_of(const json &given)
 {
     const std::string failure = text(given, "on_failure"), until = text(given, "race_until");
@@ -69,6 +43,8 @@ byway::dial_options options_of(const json &given)
     byway::dial_options options;
     options.flags = BYWAY_DIAL_EVENTS;
     options.attempt_delay_ms = ms("attempt_delay_ms");
+    options.resolution_delay_ms = ms("resolution_delay_ms");
+    options.first_family_count = ms("first_family_count");
     options.attempt_timeout_ms = ms("attempt_timeout_ms");
     options.ready_timeout_ms = ms("ready_timeout_ms");
     options.overall_timeout_ms = ms("overall_timeout_ms");
@@ -93,6 +69,13 @@ struct event {
     bool ready;
 };
 
+// One answer of the resolver: the addresses of a family, and when they come.
+struct answer {
+    std::int64_t at;
+    int family;
+    std::vector<byway::ip> ips;
+};
+
 struct world {
     const json &one;
     std::vector<way> ways;
@@ -102,10 +85,21 @@ struct world {
     std::map<std::uint32_t, int> fd_of;
     rlimit limit = {};
     bool limited = false;
-    byway::engine engine = byway::engine::make().value();
+    std::vector<answer> answers; // not given yet
+    std::optional<byway::dns_request> request; // asked, and not answered yet
+    byway::engine engine;
+    byway::address host;
+    byway::selector selector;
     byway::dial dial;
 
-    explicit world(const json &of) : one(of) { getrlimit(RLIMIT_NOFILE, &limit); }
+    explicit world(const json &of) : one(of)
+    {
+        getrlimit(RLIMIT_NOFILE, &limit);
+        byway::engine_options options;
+        if (text(get(one, "options"), "commit_failures") == "on_success")
+            options.commit_failures = BYWAY_COMMIT_ON_SUCCESS;
+        engine = byway::engine::make(options).value();
+    }
     world(const world &) = delete;
     ~world()
     {
@@ -136,18 +130,8 @@ struct world {
         }
         way way;
         way.spec = spec;
-        way.listener = socket(AF_INET, SOCK_STREAM, 0);
-        sockaddr_in at = {};
-        socklen_t size = sizeof at;
-        at.sin_family = AF_INET;
-        at.sin_addr.s_addr = htonl(sync && works ? INADDR_LOOPBACK : OURS);
-        if (bind(way.listener, reinterpret_cast<sockaddr *>(&at), size) != 0 ||
-            (works && listen(way.listener, 8) != 0) ||
-            getsockname(way.listener, reinterpret_cast<sockaddr *>(&at), &size) != 0)
-            fail("no listener");
-        way.port = ntohs(at.sin_port);
-        // No route leads to the last one.
-        const std::string ip = !sync ? "192.0.2.1" : works ? "127.0.0.1" : "203.0.113.1";
+        std::tie(way.listener, way.port) = listener_at(sync && works ? "127.0.0.1" : own_text(4, 1), 0, works);
+        const std::string ip = !sync ? own_text(4, 1) : works ? "127.0.0.1" : NOWHERE;
         byway::proxy proxy;
         byway::address_options where;
         where.tls = true;
@@ -165,10 +149,77 @@ struct world {
         ways.push_back(std::move(way));
     }
 
+    // One of the host's addresses.
+    void make_host_way(const json &spec, int family)
+    {
+        const std::string outcome = text(spec, "outcome", "ok"), ip = own_text(family, static_cast<int>(ways.size()) + 1);
+        way way;
+        way.spec = spec;
+        std::tie(way.listener, way.port) = listener_at(ip, HOST_PORT, outcome == "ok" || outcome == "pending");
+        answers.back().ips.push_back(byway::ip::parse(ip).value());
+        way.route = byway::route::make(host, {}, answers.back().ips.back(), HOST_PORT).value();
+        ways.push_back(std::move(way));
+    }
+
+    // By its resolver's answers; or because what is remembered of failures hangs on the selector that routes have in
+    // common.
+    bool by_host() const { return has(one, "dns") || has(get(one, "options"), "commit_failures"); }
+
+    void make_host()
+    {
+        const auto dns = byway::dns::make(engine, [this](byway::dns_request &asked, std::string_view) -> byway_status {
+                             request = asked;
+                             return BYWAY_PENDING;
+                         }).value();
+        byway::address_options where;
+        where.host = "race.example";
+        where.port = HOST_PORT;
+        where.tls = true;
+        where.dns = &dns;
+        host = byway::address::make(engine, where).value();
+        const json alone = {{{"at_ms", 0}, {"family", "v4"}, {"routes", get(one, "routes")}}};
+        for (const json &given : has(one, "dns") ? get(one, "dns") : alone) {
+            const int family = text(given, "family") == "v4" ? 4 : 6;
+            answers.push_back({static_cast<std::int64_t>(number(given, "at_ms")), family, {}});
+            for (const json &spec : get(given, "routes"))
+                make_host_way(spec, family);
+        }
+        byway::selector_options early;
+        early.flags = BYWAY_SELECTOR_EARLY;
+        selector = byway::selector::make(engine, host, early).value();
+    }
+
+    // Gives the first answer that is due, so that a step sees each of them come.
+    void give_answer(std::int64_t now)
+    {
+        for (std::size_t i = 0; i < answers.size() && request; ++i) {
+            if (answers[i].at > now)
+                continue;
+            if (!answers[i].ips.empty())
+                request->add(byway::span<const byway::ip>(answers[i].ips.data(), answers[i].ips.size())).value();
+            request->family_done(answers[i].family).value();
+            answers.erase(answers.begin() + static_cast<std::ptrdiff_t>(i));
+            if (answers.empty()) {
+                request->finish().value();
+                request.reset();
+            }
+            return;
+        }
+    }
+
+    std::optional<std::int64_t> next_answer() const
+    {
+        std::optional<std::int64_t> next;
+        for (const answer &given : answers)
+            if (!next || given.at < *next)
+                next = given.at;
+        return next;
+    }
+
     byway_status open(byway::route_ref route)
     {
         std::size_t i = 0;
-        while (i < ways.size() && byway::route_ref(ways[i].route) != route)
+        while (!same_hop(ways.at(i).route, route))
             ++i;
         ++ways[i].tries;
         started.push_back(i);
@@ -258,8 +309,11 @@ json world::race()
     const double cancel = number(one, "cancel_at_ms", -1);
     const auto cancel_at = static_cast<std::int64_t>(cancel);
     const json &resumes = get(one, "resume");
-    for (const json &spec : get(one, "routes"))
-        make_way(spec);
+    if (by_host())
+        make_host();
+    else
+        for (const json &spec : get(one, "routes"))
+            make_way(spec);
     const std::size_t count = ways.size();
     for (const json &resume : resumes)
         if (has(resume, "follow_up"))
@@ -269,7 +323,9 @@ json world::race()
         routes.push_back(ways[i].route);
     byway::dial_hooks hooks;
     hooks.open_socket = [this](int, int, byway::route_ref route, int &) { return open(route); };
-    dial = byway::dial::make(engine, routes, options_of(get(one, "options")), hooks).value();
+    dial = (by_host() ? byway::dial::make(engine, selector, options_of(get(one, "options")), hooks)
+                      : byway::dial::make(engine, routes, options_of(get(one, "options")), hooks))
+               .value();
     json got = {{"deadlines", json::array()}};
     std::size_t resumed = 0;
     std::int64_t now = 0;
@@ -279,9 +335,12 @@ json world::race()
         const auto set = due(now);
         if (cancel >= 0 && cancel_at <= now)
             dial.cancel();
+        give_answer(now);
         status = dial.step_at(milliseconds(now), set).status();
         set_limit(false);
         follow(now);
+        if (status == BYWAY_PENDING && request && next_answer() && *next_answer() <= now)
+            continue; // the next answer of this moment
         if (status == BYWAY_OK) {
             const auto connected = dial.take().value();
             result = "connected";
@@ -304,6 +363,8 @@ json world::race()
         auto next = next_event();
         if (next && *next <= now)
             continue;
+        if (next_answer() && *next_answer() > now && (!next || *next_answer() < *next))
+            next = next_answer();
         if (cancel_at > now && (!next || cancel_at < *next))
             next = cancel_at;
         const auto left = dial.deadline();
@@ -335,7 +396,7 @@ void world::read_waterfall(json &got) const
         {"TIMEOUT_ATTEMPT", "timeout"}, {"TIMEOUT_READY", "handshake_timeout"}, {"TLS_FAILED", "tls_failed"}};
     for (const char *list : {"starts", "failed", "canceled", "dropped", "local_errors"})
         got[list] = json::array();
-    const json waterfall = json::parse(dial.explain(BYWAY_FORMAT_JSON).value());
+    const json waterfall = json::parse(dial.explain(BYWAY_EXPLAIN_JSON).value());
     for (const json &attempt : get(waterfall, "attempts")) {
         const way &way = ways[way_of.at(static_cast<std::uint32_t>(number(attempt, "attempt")))];
         const json &id = get(way.spec, "id"), &ended = get(attempt, "ended_ms");
@@ -382,34 +443,64 @@ void world::judge(json &got) const
     }
 }
 
-void race(const json &one)
+template <class F> void run_with(const json &one, F judge)
 {
-    if (has(one, "dns"))
-        skip("answers family by family need a resolver beside the clock");
-    if (has(get(one, "options"), "commit_failures"))
-        skip("failures are committed by selector, and here each route has its own");
-    for (const json &route : get(one, "routes"))
-        if (has(route, "selection"))
-            skip("routes of the host are one Selection");
-    // A network of its own belongs to a thread of its own.
-    std::exception_ptr thrown;
-    std::thread([&] {
-        try {
-            if (!own_network())
-                skip("network namespaces are not allowed here");
-            world world(one);
-            json got = world.race();
-            world.read_waterfall(got);
-            world.judge(got);
-        } catch (...) {
-            thrown = std::current_exception();
-        }
-    }).join();
-    if (thrown)
-        std::rethrow_exception(thrown);
+    in_own_network([&] {
+        world world(one);
+        json got = world.race();
+        world.read_waterfall(got);
+        judge(world, got);
+    });
 }
 
-const kinds here = {{"connect", "race", race}};
+void race(const json &one)
+{
+    run_with(one, [](const world &world, json &got) { world.judge(got); });
+}
+
+// --- time lines of the bug log: addresses that connect, fail or drop
+// -----------------------------------------------------------------------------------
+
+// The same world as connect.jsonl has: literals are answers of a resolver, family by family; other names are routes.
+void report(const json &one)
+{
+    const json &input = get(one, "input"), &expect = get(one, "expect");
+    json made = {{"options", {{"attempt_delay_ms", number(input, "delay_ms", 250)},
+                              {"overall_timeout_ms", number(input, "deadline_ms")}}},
+                 {"routes", json::array()}};
+    const json &addresses = get(input, "addresses");
+    const bool literals = contains(text(addresses.at(0), "a"), ":");
+    if (literals)
+        made["dns"] = {{{"at_ms", 0}, {"family", "v6"}, {"routes", json::array()}},
+                       {{"at_ms", 0}, {"family", "v4"}, {"routes", json::array()}}};
+    for (const json &address : addresses) {
+        const std::string name = text(address, "a");
+        const char *outcome = has(address, "connect_ms") ? "ok" : has(address, "fail_ms") ? "refused" : "pending";
+        json &list = literals ? made["dns"][contains(name, ":") ? 0 : 1]["routes"] : made["routes"];
+        list.push_back({{"id", name},
+                        {"outcome", outcome},
+                        {"after_ms", number(address, "connect_ms", number(address, "fail_ms"))}});
+    }
+    run_with(made, [&](const world &world, json &got) {
+        const std::string result = text(got, "result");
+        json order = json::array();
+        for (const json &start : got["starts"])
+            order.push_back(start[0]);
+        const json shown = {{"winner", get(got, "winner")},
+                            {"error", result == "timeout" ? "deadline" : result == "failed" ? "all_failed" : result},
+                            {"attempts", order.size()},
+                            {"errors", world.dial.failures().size()},
+                            {"start_order", order}};
+        for (const auto &[name, want] : expect.items()) {
+            if (name == "at_ms")
+                need(got["at_ms"] >= want[0] && got["at_ms"] <= want[1], "at " + got["at_ms"].dump());
+            else
+                same(shown.at(name), want, name);
+        }
+    });
+}
+
+const kinds here = {{"connect", "race", race}, {"bugs", "race", report}};
 
 } // namespace
 } // namespace conform

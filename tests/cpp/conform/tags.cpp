@@ -159,20 +159,11 @@ void mock(const json &one)
         routed_as(one, dialect, alone("mock"), expect);
 }
 
-void chain(const json &one)
-{
-    const json &expect = get(one, "expect");
-    if (!expect.is_array() || get(one, "routers").is_array() || !get(one, "invokers").is_array())
-        skip("about what is inside a chain");
-    routed_as(one, dialect_of(one), "", expect);
-}
-
 const kinds here = {
     {"dubbo_chain", "tag", tag},
     {"dubbo_chain", "tag-lifecycle", lifecycle},
     {"dubbo_chain", "tag-level", tag_level},
     {"dubbo_chain", "mock", mock},
-    {"dubbo_chain", "chain", chain},
     {"bugs", "tag_route", reported},
     {"bugs", "tag_level", levels_reported},
 };
