@@ -69,6 +69,19 @@
     return from != -1 && to != -1 && inside(from, now.w, to);
   });
 
+  // Halves of different kinds, as (1, 'FEB'): nobody can name a meaning, so it is what browsers make of it, step by step.
+  const odd = (now, parts, half) => {
+    const from = new Clock(Clock.UTC(now.y, 0, 1)), to = new Clock(Clock.UTC(now.y, 11, 31, 23, 59, 59));
+    let thisMonth = false;
+    parts.forEach((part, i) => {
+      const date = i < half ? from : to;
+      if ('m' in part) date.setUTCMonth(part.m); else if ('y' in part) date.setUTCFullYear(part.y); else date.setUTCDate(part.d);
+      if ('d' in part && i < half && parts.length == 2) thisMonth = true;
+    });
+    if (thisMonth) { from.setUTCMonth(now.m); to.setUTCMonth(now.m); }
+    return inside(+from, Clock.UTC(now.y, now.m, now.d) + now.s * 1000, +to);
+  };
+
   put('dateRange', function dateRange(...given) {
     const now = present(given);
     const count = given.length;
@@ -90,6 +103,11 @@
       }
     }
     const half = count >> 1;
+    if (!plain) {
+      const named = part => 'm' in part ? 'm' : 'd' in part ? 'd' : 'y';
+      const kinds = (begin, end) => given.slice(begin, end).map(value => named(kind(value))).join();
+      if (kinds(0, half) !== kinds(half, count)) return odd(now, given.map(kind), half);
+    }
     const from = { y: now.y, m: 0, d: 1 }, to = { y: now.y, m: 11, d: 31 };
     let thisMonth = false;
     for (let i = 0; i < count; i++) {
@@ -99,10 +117,9 @@
     }
     if (thisMonth) from.m = to.m = now.m;
     const value = date => {
-      // A day its month does not have: the last one of the month; browsers roll over into the next month, which
-      // is kept for the odd forms nobody can name a meaning of.
+      // A day its month does not have: the last one of the month; browsers roll over into the next month.
       const last = new Clock(Clock.UTC(date.y, date.m + 1, 0)).getUTCDate();
-      const day = count == 3 ? date.d : Math.min(date.d, last);
+      const day = Math.min(date.d, last);
       return Clock.UTC(date.y, date.m, day);
     };
     return inside(value(from), value(now), value(to));

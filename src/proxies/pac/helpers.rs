@@ -100,3 +100,32 @@ pub(super) fn sort(list: &str) -> Option<String> {
     let texts: Vec<&str> = addresses.iter().map(|(_, _, text)| *text).collect();
     Some(texts.join(";"))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::proxies::pac::{Calendar, NoNames, Pac, PacOptions};
+    use crate::runtime::clock::VirtualClock;
+    use crate::script::{Pool, Zone};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    /// As the helper file of browsers answers at those times.
+    #[test]
+    fn dates_nobody_can_name_a_meaning_of_are_what_browsers_make_of_them() {
+        let mut options =
+            PacOptions { zone: Zone::Fixed(0), calendar: Calendar::Browser, ..PacOptions::default() };
+        options.limits.time = Duration::from_secs(60);
+        for (now, call, want) in [
+            (1_787_671_650_000, "dateRange(1, 'FEB')", "false"), // 2026-08-25
+            (1_787_671_650_000, "dateRange(2, 'DEC')", "true"),
+            (1_775_207_945_000, "dateRange(28, 'FEB')", "true"), // 2026-04-03
+            (1_827_859_565_000, "dateRange(8, 'FEB', 'GMT')", "true"), // 2027-12-03
+        ] {
+            let clock = VirtualClock::new(now);
+            let options = PacOptions { clock: clock.clock(), ..options.clone() };
+            let script = "function FindProxyForURL() { return 'DIRECT'; }".to_owned();
+            let pac = Pac::new("dates", script, Pool::default(), Arc::new(NoNames), options).unwrap();
+            assert_eq!(pac.evaluate(call).unwrap().0, want, "{call}");
+        }
+    }
+}
