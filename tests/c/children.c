@@ -96,8 +96,6 @@ static int child(void)
     uint16_t port = 0;
     int good, pass;
     byway_status status;
-    /* A child that hangs must not keep its parent. */
-    alarm(100);
     is_child = 1;
     recall = from_parent;
     forget = was_parents;
