@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -185,13 +186,16 @@ static void races(void)
     byway_connected made;
     size_t i, total = 0;
     struct sockaddr_in at;
+    struct pollfd full = {-1, POLLIN, 0};
     /* Nobody takes what comes to the listener, whose queue is full: connects to it stay without an answer. */
     int port = 0, listener = bound("127.0.0.1", &port, 0), filler = socket(AF_INET, SOCK_STREAM, 0), refusing;
     memset(&at, 0, sizeof at);
     at.sin_family = AF_INET;
     at.sin_port = htons((uint16_t)port);
     at.sin_addr.s_addr = inet_addr("127.0.0.1");
-    if (connect(filler, (struct sockaddr *)&at, sizeof at) != 0)
+    /* Connected at its own end; the queue has it once it could be accepted. */
+    full.fd = listener;
+    if (connect(filler, (struct sockaddr *)&at, sizeof at) != 0 || poll(&full, 1, -1) != 1)
         abort();
 
     selector = to("127.0.0.1 127.0.0.2", port);
