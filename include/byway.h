@@ -122,6 +122,41 @@
 #define BYWAY_ABI_VERSION 0
 
 /**
+ * A parameter of the call.
+ */
+#define BYWAY_ERROR_SOURCE_ARGUMENT 0
+
+/**
+ * Host code.
+ */
+#define BYWAY_ERROR_SOURCE_CALLBACK 1
+
+/**
+ * A parser of this library: hosts, rules, URLs, JSON.
+ */
+#define BYWAY_ERROR_SOURCE_PARSER 2
+
+/**
+ * The operating system, about a socket or a name.
+ */
+#define BYWAY_ERROR_SOURCE_SOCKET 3
+
+/**
+ * A user's script.
+ */
+#define BYWAY_ERROR_SOURCE_SCRIPT 4
+
+/**
+ * A defect in this library.
+ */
+#define BYWAY_ERROR_SOURCE_PANIC 5
+
+/**
+ * The library's own state: cancel, timeout, shutdown, limits.
+ */
+#define BYWAY_ERROR_SOURCE_ENGINE 6
+
+/**
  * An explanation or report as one JSON object or list.
  */
 #define BYWAY_FORMAT_JSON 0
@@ -3249,7 +3284,7 @@ byway_status byway_layout(uint32_t index,
 BYWAY_API byway_status byway_error_code(const struct byway_error *self);
 
 /**
- * Who found it: 0 argument, 1 callback, 2 parser, 3 socket, 4 script, 5 panic, 6 engine.
+ * Who found it, `BYWAY_ERROR_SOURCE_*`. 0 also for what is not a live error.
  */
 BYWAY_API int32_t byway_error_source(const struct byway_error *self);
 
@@ -3386,7 +3421,8 @@ byway_status byway_queue_fd(struct byway_queue *self,
                             int32_t *out);
 
 /**
- * Sets what is called when the queue goes from empty to non-empty, also at once when it is not empty now. NULL takes
+ * Sets what is called when the queue goes from empty to non-empty, also at once when it is not empty now. That a deadline
+ * passes is not told: ask `byway_queue_deadline` after each poll, and after calls that answered `BYWAY_PENDING`. NULL takes
  * it back. The previous set is destroyed.
  *
  * Threads: any; `notify` itself is called on any thread.
@@ -3400,6 +3436,8 @@ byway_status byway_queue_set_notify(struct byway_queue *self,
 /**
  * Milliseconds until the next deadline: 0 when it has passed, -1 when there is none. For hosts that cannot watch a
  * descriptor.
+ *
+ * Errors: `BYWAY_E_NULL` without a place for it.
  */
 BYWAY_API
 byway_status byway_queue_deadline(struct byway_queue *self,
@@ -3428,6 +3466,7 @@ byway_status byway_queue_poll(struct byway_queue *self,
  * Ends a running poll, or the next one, at once.
  *
  * Threads: any.
+ * Errors: `BYWAY_E_BAD_HANDLE`.
  */
 BYWAY_API byway_status byway_queue_wakeup(struct byway_queue *self);
 
@@ -3645,6 +3684,7 @@ BYWAY_API int32_t byway_proxy_kind(const struct byway_proxy *self);
  * Canonical host, without brackets.
  *
  * Ownership: borrowed, valid until the proxy goes.
+ * Errors: `BYWAY_E_BAD_HANDLE`, also for NULL, which is DIRECT and has none.
  */
 BYWAY_API byway_status byway_proxy_host(const struct byway_proxy *self, struct byway_str *out);
 
@@ -3810,9 +3850,10 @@ byway_status byway_dns_request_fail(struct byway_dns_request *self,
                                     size_t len);
 
 /**
- * One more reference, to answer after the callback has returned; returns its argument.
+ * One more reference, to answer after the callback has returned; returns its argument, NULL for what is not a live request.
  */
-BYWAY_API struct byway_dns_request *byway_dns_request_retain(struct byway_dns_request *self);
+BYWAY_API
+struct byway_dns_request *byway_dns_request_retain(struct byway_dns_request *self);
 
 /**
  * One reference less. When the last one goes and the question is unanswered, it fails with `BYWAY_E_ABANDONED`: nobody
@@ -3931,9 +3972,10 @@ byway_status byway_proxy_request_fail(struct byway_proxy_request *self,
                                       size_t len);
 
 /**
- * One more reference, to answer after the callback has returned; returns its argument.
+ * One more reference, to answer after the callback has returned; returns its argument, NULL for what is not a live request.
  */
-BYWAY_API struct byway_proxy_request *byway_proxy_request_retain(struct byway_proxy_request *self);
+BYWAY_API
+struct byway_proxy_request *byway_proxy_request_retain(struct byway_proxy_request *self);
 
 /**
  * One reference less. When the last one goes and the question is unanswered, it fails with `BYWAY_E_ABANDONED`. NULL is
@@ -4310,6 +4352,7 @@ byway_status byway_address_new(struct byway_engine *engine,
  * Canonical host, without brackets and zone.
  *
  * Ownership: borrowed, valid until the address goes.
+ * Errors: `BYWAY_E_BAD_HANDLE`.
  */
 BYWAY_API byway_status byway_address_host(const struct byway_address *self, struct byway_str *out);
 
@@ -4317,6 +4360,7 @@ BYWAY_API byway_status byway_address_host(const struct byway_address *self, stru
  * URI as the proxy selector sees it.
  *
  * Ownership: borrowed, valid until the address goes.
+ * Errors: `BYWAY_E_BAD_HANDLE`.
  */
 BYWAY_API byway_status byway_address_uri(const struct byway_address *self, struct byway_str *out);
 
@@ -4395,6 +4439,8 @@ byway_status byway_route_sockaddr(const struct byway_route *self,
 
 /**
  * What `connect(2)` gets. Family 0 for an unresolved hop. `port` may be NULL.
+ *
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_NULL` without `ip`.
  */
 BYWAY_API
 byway_status byway_route_hop(const struct byway_route *self,
@@ -4406,6 +4452,7 @@ byway_status byway_route_hop(const struct byway_route *self,
  * one, else family 0 (the proxy resolves the name). `ip` and `port` may be NULL.
  *
  * Ownership: `*name` is borrowed, valid until the route goes.
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_NULL` without `name`.
  */
 BYWAY_API
 byway_status byway_route_target(const struct byway_route *self,
@@ -4415,6 +4462,8 @@ byway_status byway_route_target(const struct byway_route *self,
 
 /**
  * OkHttp's `socketAddress`: the hop; behind SOCKS the unresolved origin (family 0) and its port.
+ *
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_NULL` without `ip`.
  */
 BYWAY_API
 byway_status byway_route_socket_address(const struct byway_route *self,
@@ -4660,6 +4709,7 @@ int32_t byway_selector_may_have_next(const struct byway_selector *self);
  * Cancels for good: a running or later call ends with `BYWAY_E_CANCELED`, a pending one gets its record.
  *
  * Threads: any, at any time, also from a signal handler.
+ * Errors: `BYWAY_E_BAD_HANDLE`.
  */
 BYWAY_API
 byway_status byway_selector_cancel(struct byway_selector *self);
@@ -4882,6 +4932,7 @@ byway_status byway_dial_authenticate(struct byway_dial *self,
  * that was taken stays the host's.
  *
  * Threads: any, at any time, also from a signal handler.
+ * Errors: `BYWAY_E_BAD_HANDLE`.
  */
 BYWAY_API
 byway_status byway_dial_cancel(struct byway_dial *self);
@@ -4891,6 +4942,7 @@ byway_status byway_dial_cancel(struct byway_dial *self);
  * gets their number.
  *
  * Ownership: `name` is static.
+ * Errors: `BYWAY_E_BUSY`, `BYWAY_E_ARGUMENT` for a stride of 0.
  */
 BYWAY_API
 byway_status byway_dial_failures(struct byway_dial *self,
@@ -4980,6 +5032,7 @@ int32_t byway_handshake_want(struct byway_handshake *self,
  * The bytes to write now; empty unless `byway_handshake_want` says so. They may contain credentials: to the proxy only.
  *
  * Ownership: borrowed, valid until the next call on `self`. Not text: no NUL follows.
+ * Errors: `BYWAY_E_BUSY`, `BYWAY_E_NULL`.
  */
 BYWAY_API
 byway_status byway_handshake_output(struct byway_handshake *self,
@@ -4987,6 +5040,8 @@ byway_status byway_handshake_output(struct byway_handshake *self,
 
 /**
  * The first `count` bytes of `byway_handshake_output` were written.
+ *
+ * Errors: `BYWAY_E_BUSY`. More than there is counts as all of it.
  */
 BYWAY_API byway_status byway_handshake_sent(struct byway_handshake *self, size_t count);
 
@@ -5082,6 +5137,8 @@ BYWAY_API void byway_listener_release(struct byway_listener *self);
 /**
  * A connection over this route stands: it is not postponed any more, and with `BYWAY_COMMIT_ON_SUCCESS` the other
  * failures of its selector now count.
+ *
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_engine_connected(struct byway_engine *self,
@@ -5104,6 +5161,8 @@ byway_status byway_engine_connect_failed(struct byway_engine *self,
 
 /**
  * `*out` gets 1 when this route goes behind the others, because it failed before, else 0.
+ *
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_engine_should_postpone(struct byway_engine *self,
@@ -5113,6 +5172,8 @@ byway_status byway_engine_should_postpone(struct byway_engine *self,
 /**
  * The network is another one (interface, VPN): failed routes and cached names are forgotten, the generation rises.
  * `*generation` gets the new one and may be NULL.
+ *
+ * Errors: `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_engine_network_changed(struct byway_engine *self,
@@ -5131,6 +5192,8 @@ byway_status byway_engine_set_proxy_selector(struct byway_engine *self,
 /**
  * Failed routes, oldest first: writes up to `cap` records of `stride` bytes; `*total` gets their number. Texts are in
  * `byway_engine_database_export`.
+ *
+ * Errors: `BYWAY_E_ARGUMENT` for a stride of 0, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_engine_database_snapshot(struct byway_engine *self,
@@ -5180,7 +5243,7 @@ byway_status byway_engine_stats(struct byway_engine *self,
  */
 BYWAY_API
 byway_status byway_engine_recover(struct byway_engine *self,
-                                  const struct byway_failed_call *call_,
+                                  const struct byway_failed_call *failed,
                                   int32_t *out,
                                   struct byway_error **err);
 
@@ -5421,6 +5484,8 @@ BYWAY_API byway_status byway_invocation_reset(struct byway_invocation *self);
 
 /**
  * Sets the method name as called, for example `sayHello` or `$invoke`. Borrowed. `len` may be `BYWAY_NUL`.
+ *
+ * Errors: `BYWAY_E_BUSY` on another thread.
  */
 BYWAY_API
 byway_status byway_invocation_set_method(struct byway_invocation *self,
@@ -5438,6 +5503,8 @@ byway_status byway_invocation_set_method_id(struct byway_invocation *self,
 
 /**
  * Sets the names of the parameter types, in order. Borrowed; the array itself is not.
+ *
+ * Errors: `BYWAY_E_BUSY` on another thread, `BYWAY_E_LIMIT` for more than 65 536.
  */
 BYWAY_API
 byway_status byway_invocation_set_types(struct byway_invocation *self,
@@ -5448,6 +5515,8 @@ byway_status byway_invocation_set_types(struct byway_invocation *self,
  * Sets the arguments by their text form, in order. Borrowed; the array itself is not. A null argument is
  * `{NULL, BYWAY_NUL}`. Of a generic call (`$invoke`) the first argument is the method that is meant, the second
  * stands for the types, and those behind it are that method's own arguments.
+ *
+ * Errors: `BYWAY_E_BUSY` on another thread, `BYWAY_E_LIMIT` for more than 65 536.
  */
 BYWAY_API
 byway_status byway_invocation_set_arguments(struct byway_invocation *self,
@@ -5456,6 +5525,8 @@ byway_status byway_invocation_set_arguments(struct byway_invocation *self,
 
 /**
  * Sets one attachment; one of the same key is replaced. Borrowed. The lengths may be `BYWAY_NUL`.
+ *
+ * Errors: `BYWAY_E_BUSY` on another thread, `BYWAY_E_LIMIT` for more than 65 536.
  */
 BYWAY_API
 byway_status byway_invocation_set_attachment(struct byway_invocation *self,
@@ -5636,6 +5707,8 @@ byway_status byway_choice_invokers(const struct byway_choice *self,
 /**
  * Copies the tags, in list order: as many as fit into `cap`, and how many there are into `*total`. `(NULL, 0)`
  * counts.
+ *
+ * Errors: `BYWAY_E_NULL` for a `cap` without a place, `BYWAY_E_BUSY` for a session's choice on another thread.
  */
 BYWAY_API
 byway_status byway_choice_tags(const struct byway_choice *self,
@@ -5816,6 +5889,8 @@ byway_status byway_chain_pick(struct byway_chain *self,
  * Ends a call picked through any chain of this engine, so that calls in flight and response times are known. `ok` 1 =
  * answered without a failure; `latency_ns` negative = from pick to now. A ticket of 0, one ended before or one of a
  * provider that is gone does no harm: `BYWAY_DONE`.
+ *
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_chain_pick_end(struct byway_chain *self,

@@ -13,7 +13,15 @@
 namespace byway {
 
 /** Who found an error; the values of `byway_error_source`. */
-enum class error_source : std::int32_t { argument, callback, parser, socket, script, panic, engine };
+enum class error_source : std::int32_t {
+    argument = BYWAY_ERROR_SOURCE_ARGUMENT,
+    callback = BYWAY_ERROR_SOURCE_CALLBACK,
+    parser = BYWAY_ERROR_SOURCE_PARSER,
+    socket = BYWAY_ERROR_SOURCE_SOCKET,
+    script = BYWAY_ERROR_SOURCE_SCRIPT,
+    panic = BYWAY_ERROR_SOURCE_PANIC,
+    engine = BYWAY_ERROR_SOURCE_ENGINE
+};
 
 namespace detail {
 

@@ -228,6 +228,7 @@ pub unsafe extern "C" fn byway_address_new(
 /// Canonical host, without brackets and zone.
 ///
 /// Ownership: borrowed, valid until the address goes.
+/// Errors: `BYWAY_E_BAD_HANDLE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_address_host(
     self_: *const byway_address,
@@ -243,6 +244,7 @@ pub unsafe extern "C" fn byway_address_host(
 /// URI as the proxy selector sees it.
 ///
 /// Ownership: borrowed, valid until the address goes.
+/// Errors: `BYWAY_E_BAD_HANDLE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_address_uri(self_: *const byway_address, out: *mut byway_str) -> byway_status {
     status_bare(|| {

@@ -587,6 +587,8 @@ pub unsafe extern "C" fn byway_chain_pick(
 /// Ends a call picked through any chain of this engine, so that calls in flight and response times are known. `ok` 1 =
 /// answered without a failure; `latency_ns` negative = from pick to now. A ticket of 0, one ended before or one of a
 /// provider that is gone does no harm: `BYWAY_DONE`.
+///
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_chain_pick_end(
     self_: *mut byway_chain,

@@ -160,6 +160,8 @@ pub unsafe extern "C" fn byway_choice_invokers(
 
 /// Copies the tags, in list order: as many as fit into `cap`, and how many there are into `*total`. `(NULL, 0)`
 /// counts.
+///
+/// Errors: `BYWAY_E_NULL` for a `cap` without a place, `BYWAY_E_BUSY` for a session's choice on another thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_choice_tags(
     self_: *const byway_choice,

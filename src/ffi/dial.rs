@@ -610,6 +610,7 @@ pub unsafe extern "C" fn byway_dial_authenticate(
 /// that was taken stays the host's.
 ///
 /// Threads: any, at any time, also from a signal handler.
+/// Errors: `BYWAY_E_BAD_HANDLE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_dial_cancel(self_: *mut byway_dial) -> byway_status {
     status_bare(|| {
@@ -624,6 +625,7 @@ pub unsafe extern "C" fn byway_dial_cancel(self_: *mut byway_dial) -> byway_stat
 /// gets their number.
 ///
 /// Ownership: `name` is static.
+/// Errors: `BYWAY_E_BUSY`, `BYWAY_E_ARGUMENT` for a stride of 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_dial_failures(
     self_: *mut byway_dial,

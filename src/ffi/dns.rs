@@ -397,7 +397,7 @@ pub(super) fn failure(status: byway_status, host_code: i64, message: &str) -> Er
     Error::new(status, message).host(host_code).source(Source::Callback)
 }
 
-/// One more reference, to answer after the callback has returned; returns its argument.
+/// One more reference, to answer after the callback has returned; returns its argument, NULL for what is not a live request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_dns_request_retain(self_: *mut byway_dns_request) -> *mut byway_dns_request {
     call_or(core::ptr::null_mut(), || {

@@ -15,6 +15,21 @@ pub struct byway_error {
 
 handle!(byway_error, ErrorObject, 0, true);
 
+/// A parameter of the call.
+pub const BYWAY_ERROR_SOURCE_ARGUMENT: i32 = 0;
+/// Host code.
+pub const BYWAY_ERROR_SOURCE_CALLBACK: i32 = 1;
+/// A parser of this library: hosts, rules, URLs, JSON.
+pub const BYWAY_ERROR_SOURCE_PARSER: i32 = 2;
+/// The operating system, about a socket or a name.
+pub const BYWAY_ERROR_SOURCE_SOCKET: i32 = 3;
+/// A user's script.
+pub const BYWAY_ERROR_SOURCE_SCRIPT: i32 = 4;
+/// A defect in this library.
+pub const BYWAY_ERROR_SOURCE_PANIC: i32 = 5;
+/// The library's own state: cancel, timeout, shutdown, limits.
+pub const BYWAY_ERROR_SOURCE_ENGINE: i32 = 6;
+
 /// An error with its texts as C strings and its causes as handles of their own.
 pub(crate) struct ErrorObject {
     error: Error,
@@ -73,7 +88,7 @@ pub unsafe extern "C" fn byway_error_code(self_: *const byway_error) -> byway_st
     read(self_, 0, |object| object.error.status().0)
 }
 
-/// Who found it: 0 argument, 1 callback, 2 parser, 3 socket, 4 script, 5 panic, 6 engine.
+/// Who found it, `BYWAY_ERROR_SOURCE_*`. 0 also for what is not a live error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_error_source(self_: *const byway_error) -> i32 {
     read(self_, 0, |object| object.error.found_by() as i32)

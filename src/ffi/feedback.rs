@@ -259,6 +259,8 @@ fn phase_of(number: i32, name: &'static str) -> Result<Phase, Fail> {
 
 /// A connection over this route stands: it is not postponed any more, and with `BYWAY_COMMIT_ON_SUCCESS` the other
 /// failures of its selector now count.
+///
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_engine_connected(
     self_: *mut byway_engine,
@@ -303,6 +305,8 @@ pub unsafe extern "C" fn byway_engine_connect_failed(
 }
 
 /// `*out` gets 1 when this route goes behind the others, because it failed before, else 0.
+///
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_engine_should_postpone(
     self_: *mut byway_engine,
@@ -312,6 +316,7 @@ pub unsafe extern "C" fn byway_engine_should_postpone(
     status_bare(|| {
         let out = arguments::out(out, 0, "out")?;
         let engine = &handle::shared(self_, "self")?.0;
+        engine.check_open()?;
         *out = i32::from(engine.should_postpone(&handle::shared(route, "route")?.route));
         Ok(Status::OK)
     })
@@ -319,6 +324,8 @@ pub unsafe extern "C" fn byway_engine_should_postpone(
 
 /// The network is another one (interface, VPN): failed routes and cached names are forgotten, the generation rises.
 /// `*generation` gets the new one and may be NULL.
+///
+/// Errors: `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_engine_network_changed(
     self_: *mut byway_engine,
@@ -355,6 +362,8 @@ pub unsafe extern "C" fn byway_engine_set_proxy_selector(
 
 /// Failed routes, oldest first: writes up to `cap` records of `stride` bytes; `*total` gets their number. Texts are in
 /// `byway_engine_database_export`.
+///
+/// Errors: `BYWAY_E_ARGUMENT` for a stride of 0, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_engine_database_snapshot(
     self_: *mut byway_engine,
@@ -365,6 +374,7 @@ pub unsafe extern "C" fn byway_engine_database_snapshot(
 ) -> byway_status {
     call_quiet(|| {
         let engine = &handle::shared(self_, "self")?.0;
+        engine.check_open()?;
         let all = engine.database().snapshot(engine.database_now());
         arguments::fill(out, stride, cap, total, all.len(), |i| {
             all.get(i).map_or(NO_ROUTE, |failed| {
@@ -479,21 +489,21 @@ pub unsafe extern "C" fn byway_engine_stats(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_engine_recover(
     self_: *mut byway_engine,
-    call_: *const byway_failed_call,
+    failed: *const byway_failed_call,
     out: *mut i32,
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
         let out = arguments::out(out, BYWAY_RECOVER_FATAL, "out")?;
         let engine = &handle::shared(self_, "self")?.0;
-        let given = arguments::versioned(call_, "call")?;
+        let given = arguments::versioned(failed, "failed")?;
         if given.flags & !31 != 0 {
-            return Err(Fail::Parameter(Status::E_ENUM, "call.flags"));
+            return Err(Fail::Parameter(Status::E_ENUM, "failed.flags"));
         }
         let has = |bit: u32| given.flags & bit != 0;
         let failed = Failed {
-            failure: failure_of(given.failure, "call.failure")?,
-            phase: phase_of(given.phase, "call.phase")?,
+            failure: failure_of(given.failure, "failed.failure")?,
+            phase: phase_of(given.phase, "failed.phase")?,
             retry_enabled: has(BYWAY_CALL_RETRY_ENABLED),
             one_shot: has(BYWAY_CALL_ONE_SHOT),
             sent: has(BYWAY_CALL_SENT),

@@ -175,6 +175,7 @@ pub unsafe extern "C" fn byway_handshake_want(self_: *mut byway_handshake, limit
 /// The bytes to write now; empty unless `byway_handshake_want` says so. They may contain credentials: to the proxy only.
 ///
 /// Ownership: borrowed, valid until the next call on `self`. Not text: no NUL follows.
+/// Errors: `BYWAY_E_BUSY`, `BYWAY_E_NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_handshake_output(
     self_: *mut byway_handshake,
@@ -191,6 +192,8 @@ pub unsafe extern "C" fn byway_handshake_output(
 }
 
 /// The first `count` bytes of `byway_handshake_output` were written.
+///
+/// Errors: `BYWAY_E_BUSY`. More than there is counts as all of it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_handshake_sent(self_: *mut byway_handshake, count: usize) -> byway_status {
     call_quiet(|| {

@@ -162,6 +162,8 @@ pub unsafe extern "C" fn byway_invocation_reset(self_: *mut byway_invocation) ->
 }
 
 /// Sets the method name as called, for example `sayHello` or `$invoke`. Borrowed. `len` may be `BYWAY_NUL`.
+///
+/// Errors: `BYWAY_E_BUSY` on another thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_invocation_set_method(
     self_: *mut byway_invocation,
@@ -189,6 +191,8 @@ pub unsafe extern "C" fn byway_invocation_set_method_id(
 }
 
 /// Sets the names of the parameter types, in order. Borrowed; the array itself is not.
+///
+/// Errors: `BYWAY_E_BUSY` on another thread, `BYWAY_E_LIMIT` for more than 65 536.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_invocation_set_types(
     self_: *mut byway_invocation,
@@ -209,6 +213,8 @@ pub unsafe extern "C" fn byway_invocation_set_types(
 /// Sets the arguments by their text form, in order. Borrowed; the array itself is not. A null argument is
 /// `{NULL, BYWAY_NUL}`. Of a generic call (`$invoke`) the first argument is the method that is meant, the second
 /// stands for the types, and those behind it are that method's own arguments.
+///
+/// Errors: `BYWAY_E_BUSY` on another thread, `BYWAY_E_LIMIT` for more than 65 536.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_invocation_set_arguments(
     self_: *mut byway_invocation,
@@ -232,6 +238,8 @@ pub unsafe extern "C" fn byway_invocation_set_arguments(
 }
 
 /// Sets one attachment; one of the same key is replaced. Borrowed. The lengths may be `BYWAY_NUL`.
+///
+/// Errors: `BYWAY_E_BUSY` on another thread, `BYWAY_E_LIMIT` for more than 65 536.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_invocation_set_attachment(
     self_: *mut byway_invocation,

@@ -154,6 +154,7 @@ pub unsafe extern "C" fn byway_proxy_kind(self_: *const byway_proxy) -> i32 {
 /// Canonical host, without brackets.
 ///
 /// Ownership: borrowed, valid until the proxy goes.
+/// Errors: `BYWAY_E_BAD_HANDLE`, also for NULL, which is DIRECT and has none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_proxy_host(self_: *const byway_proxy, out: *mut byway_str) -> byway_status {
     status_bare(|| {

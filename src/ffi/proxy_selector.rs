@@ -366,7 +366,7 @@ pub unsafe extern "C" fn byway_proxy_request_fail(
     })
 }
 
-/// One more reference, to answer after the callback has returned; returns its argument.
+/// One more reference, to answer after the callback has returned; returns its argument, NULL for what is not a live request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_proxy_request_retain(
     self_: *mut byway_proxy_request,

@@ -174,7 +174,8 @@ pub unsafe extern "C" fn byway_queue_fd(self_: *mut byway_queue, out: *mut i32) 
     })
 }
 
-/// Sets what is called when the queue goes from empty to non-empty, also at once when it is not empty now. NULL takes
+/// Sets what is called when the queue goes from empty to non-empty, also at once when it is not empty now. That a deadline
+/// passes is not told: ask `byway_queue_deadline` after each poll, and after calls that answered `BYWAY_PENDING`. NULL takes
 /// it back. The previous set is destroyed.
 ///
 /// Threads: any; `notify` itself is called on any thread.
@@ -233,6 +234,8 @@ impl Drop for Notify {
 
 /// Milliseconds until the next deadline: 0 when it has passed, -1 when there is none. For hosts that cannot watch a
 /// descriptor.
+///
+/// Errors: `BYWAY_E_NULL` without a place for it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_queue_deadline(self_: *mut byway_queue, out_ms: *mut i64) -> byway_status {
     call_quiet(|| {
@@ -296,6 +299,7 @@ fn from(completion: Completion) -> byway_completion {
 /// Ends a running poll, or the next one, at once.
 ///
 /// Threads: any.
+/// Errors: `BYWAY_E_BAD_HANDLE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_queue_wakeup(self_: *mut byway_queue) -> byway_status {
     call_quiet(|| {

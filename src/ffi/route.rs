@@ -279,6 +279,8 @@ fn as_bytes<T>(value: &T) -> &[u8] {
 }
 
 /// What `connect(2)` gets. Family 0 for an unresolved hop. `port` may be NULL.
+///
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_NULL` without `ip`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_route_hop(
     self_: *const byway_route,
@@ -301,6 +303,7 @@ pub unsafe extern "C" fn byway_route_hop(
 /// one, else family 0 (the proxy resolves the name). `ip` and `port` may be NULL.
 ///
 /// Ownership: `*name` is borrowed, valid until the route goes.
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_NULL` without `name`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_route_target(
     self_: *const byway_route,
@@ -325,6 +328,8 @@ pub unsafe extern "C" fn byway_route_target(
 }
 
 /// OkHttp's `socketAddress`: the hop; behind SOCKS the unresolved origin (family 0) and its port.
+///
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_NULL` without `ip`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_route_socket_address(
     self_: *const byway_route,

@@ -298,6 +298,7 @@ pub unsafe extern "C" fn byway_selector_may_have_next(self_: *const byway_select
 /// Cancels for good: a running or later call ends with `BYWAY_E_CANCELED`, a pending one gets its record.
 ///
 /// Threads: any, at any time, also from a signal handler.
+/// Errors: `BYWAY_E_BAD_HANDLE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_selector_cancel(self_: *mut byway_selector) -> byway_status {
     status_bare(|| {

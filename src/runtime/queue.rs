@@ -204,8 +204,8 @@ impl Queue {
         deadline: Option<Instant>,
         canceled: Arc<AtomicBool>,
     ) -> Result<Ticket, Status> {
-        let mut guard = self.inner.lock();
-        let inner = &mut *guard;
+        let mut inner = self.inner.lock();
+        let inner = &mut *inner;
         let waiting = inner.pending.len() - inner.vacant.len() + inner.records.len();
         if waiting >= inner.capacity {
             return Err(Status::E_LIMIT);
@@ -221,16 +221,9 @@ impl Queue {
         if let Some(place) = inner.pending.get_mut(slot) {
             *place = entry;
         }
-        let mut sooner = false;
         if let Some(deadline) = deadline {
-            sooner = inner.deadlines.first().is_none_or(|&(first, _)| deadline < first);
             inner.deadlines.insert((deadline, slot));
             self.rearm(inner);
-        }
-        drop(guard);
-        if sooner {
-            // Who watches no descriptor has to look for the new deadline.
-            self.call_notify();
         }
         Ok(Ticket { queue: Arc::clone(self), slot })
     }
@@ -563,19 +556,12 @@ mod tests {
     #[test]
     fn a_deadline_that_passes_shows_on_the_descriptor_and_ends_in_a_record() {
         let queue = Queue::new(QueueOptions::default());
-        let told = Arc::new(AtomicU64::new(0));
-        let count = Arc::clone(&told);
-        let notify: Notify = Arc::new(move || {
-            count.fetch_add(1, Ordering::Relaxed);
-        });
-        queue.set_notify(Some(notify));
         let fd = queue.fd().unwrap();
         let far = Instant::now() + Duration::from_secs(3600);
         let late = queue.expect(record(1), Some(far), flag()).unwrap();
         assert!(queue.deadline().is_some_and(|left| left > Duration::from_secs(3000)));
         assert!(!readable(fd) && !late.is_spent());
         let past = queue.expect(record(2), Some(Instant::now()), flag()).unwrap();
-        assert_eq!(told.load(Ordering::Relaxed), 2, "each is sooner than what was there");
         assert_eq!(queue.deadline(), Some(Duration::ZERO));
         while !readable(fd) {
             std::thread::yield_now();

@@ -105,7 +105,7 @@ int main(void)
     (void)byway_failpoint_arm(0, 0);
     byway_error_message(err, &text);
     OK(strstr(text.data, "failpoint.rs:") != NULL, "its error has the place: %s", text.data);
-    OK(byway_error_source(err) == 5, "and says that it was a panic");
+    OK(byway_error_source(err) == BYWAY_ERROR_SOURCE_PANIC, "and says that it was a panic");
     byway_error_free(err);
     fflush(stderr);
     fstat(file, &written);

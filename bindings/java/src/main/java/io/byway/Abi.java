@@ -7,6 +7,13 @@ final class Abi {
     static final int VERSION_MINOR = 1;
     static final int VERSION_PATCH = 0;
     static final int ABI_VERSION = 0;
+    static final int ERROR_SOURCE_ARGUMENT = 0;
+    static final int ERROR_SOURCE_CALLBACK = 1;
+    static final int ERROR_SOURCE_PARSER = 2;
+    static final int ERROR_SOURCE_SOCKET = 3;
+    static final int ERROR_SOURCE_SCRIPT = 4;
+    static final int ERROR_SOURCE_PANIC = 5;
+    static final int ERROR_SOURCE_ENGINE = 6;
     static final int FORMAT_JSON = 0;
     static final int FORMAT_TEXT = 1;
     static final int QUEUE_LOOP = 1;

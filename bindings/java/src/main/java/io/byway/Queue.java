@@ -146,6 +146,14 @@ public final class Queue extends Handle {
         return driving.await(id);
     }
 
+    /** Something waits that has a deadline: who drives has to know how long to sleep. */
+    void arm() {
+        Driver driving = driver;
+        if (driving != null && !driving.armed.get()) {
+            driving.run();
+        }
+    }
+
     /** No record will come for this operation now. */
     void forget(long id) {
         Driver driving = driver;
@@ -164,6 +172,8 @@ public final class Queue extends Handle {
         private final java.lang.ref.WeakReference<Queue> queue;
         private final Executor executor;
         private final AtomicBoolean scheduled = new AtomicBoolean();
+        /** A look at the next deadline is on its way; later ones are looked at after it. */
+        private final AtomicBoolean armed = new AtomicBoolean();
         private final Map<Long, CompletableFuture<Integer>> waiting = new ConcurrentHashMap<>();
 
         Driver(Queue queue, Executor executor) {
@@ -221,10 +231,14 @@ public final class Queue extends Handle {
             }
             if (!records.isEmpty()) {
                 run();
-            } else if (deadline.isPresent()) {
+            } else if (deadline.isPresent() && armed.compareAndSet(false, true)) {
                 CompletableFuture.delayedExecutor(
                                 Math.max(1, deadline.getAsLong()), TimeUnit.MILLISECONDS, executor)
-                        .execute(this);
+                        .execute(
+                                () -> {
+                                    armed.set(false);
+                                    run();
+                                });
             }
         }
 

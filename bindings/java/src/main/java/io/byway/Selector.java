@@ -138,7 +138,8 @@ public final class Selector extends Handle implements Iterable<Selection> {
 
     /**
      * The next selection when it comes, null when nothing is left. Blocks no thread; the queue must be driven, see {@link
-     * Queue#drive}. One at a time.
+     * Queue#drive}. One at a time. Fails when the engine's default time has passed; a further call goes on waiting for the
+     * same answers.
      */
     public CompletableFuture<Selection> nextAsync() {
         try {
@@ -158,7 +159,13 @@ public final class Selector extends Handle implements Iterable<Selection> {
                     queue.forget(id());
                 }
             }
-            return record.thenCompose(status -> nextAsync());
+            queue.arm();
+            return record.thenCompose(
+                    status ->
+                            status == Abi.E_TIMEOUT
+                                    ? CompletableFuture.failedFuture(
+                                            Errors.of(Abi.E_TIMEOUT, "no answer in time", "selector"))
+                                    : nextAsync());
         } catch (BywayException error) {
             return CompletableFuture.failedFuture(error);
         }

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -268,6 +269,31 @@ class RoutesTest {
         assertTrue(filter.isClosed());
         assertThrows(BywayException.Handle.class, () -> filter.allows(Ip.parse("10.1.2.3")));
         assertFalse(Filter.publicOnly().allows(Ip.parse("127.0.0.1")));
+    }
+
+    @Test
+    void anAsynchronousWaitEndsWithTheEnginesDefaultTime() {
+        ExecutorService driver = Executors.newSingleThreadExecutor();
+        List<DnsRequest> asked = new ArrayList<>();
+        try (Engine impatient = new Engine(new Engine.Options().defaultTimeout(Duration.ofMillis(1)))) {
+            impatient.queue().drive(driver);
+            Dns silent =
+                    Dns.answering(
+                            impatient,
+                            request -> {
+                                request.later();
+                                asked.add(request);
+                            });
+            Selector selector =
+                    new Selector(new Address(impatient, new Address.Options("a.example", 443).dns(silent)));
+            ExecutionException failed =
+                    assertThrows(
+                            ExecutionException.class, () -> selector.nextAsync().get(120, TimeUnit.SECONDS));
+            assertEquals(Status.E_TIMEOUT, ((BywayException) failed.getCause()).code());
+            assertEquals(1, asked.size());
+        } finally {
+            driver.shutdownNow();
+        }
     }
 
     @Test
