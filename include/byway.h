@@ -6262,6 +6262,7 @@ byway_status byway_chain_bind_source(struct byway_chain *self,
  * answered `BYWAY_PENDING`, which unbinding ends. A call whose first state has just come ends with success.
  *
  * Threads: any, at any time, also from a signal handler.
+ * Errors: `BYWAY_E_BAD_HANDLE`.
  */
 BYWAY_API
 byway_status byway_chain_cancel_bind(struct byway_chain *self);

@@ -227,6 +227,7 @@ pub unsafe extern "C" fn byway_chain_bind_source(
 /// answered `BYWAY_PENDING`, which unbinding ends. A call whose first state has just come ends with success.
 ///
 /// Threads: any, at any time, also from a signal handler.
+/// Errors: `BYWAY_E_BAD_HANDLE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_chain_cancel_bind(self_: *mut byway_chain) -> byway_status {
     status_bare(|| {
