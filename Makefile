@@ -4,6 +4,7 @@ PYTHON   ?= python3
 CC       ?= cc
 # What takes the debug information out of what is installed; STRIP=: keeps it.
 STRIP    ?= strip
+OBJCOPY  ?= objcopy
 PROFILE  ?= release
 FEATURES ?= script
 PREFIX   ?= /usr/local
@@ -54,8 +55,8 @@ install: absolute built
 	install -m 755 $(BUILT)/libbyway.so "$(DESTDIR)$(LIBDIR)/libbyway.so.$(VERSION)"
 	ln -sf libbyway.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/libbyway.so.$(ABI)"
 	ln -sf libbyway.so.$(ABI) "$(DESTDIR)$(LIBDIR)/libbyway.so"
-	install -m 644 $(BUILT)/libbyway.a "$(DESTDIR)$(LIBDIR)/libbyway.a"
-	$(STRIP) --strip-debug "$(DESTDIR)$(LIBDIR)/libbyway.so.$(VERSION)" "$(DESTDIR)$(LIBDIR)/libbyway.a"
+	$(STRIP) --strip-debug "$(DESTDIR)$(LIBDIR)/libbyway.so.$(VERSION)"
+	@$(LOCALISE)
 	install -m 644 tests/c/valgrind.supp "$(DESTDIR)$(DATADIR)/byway/valgrind.supp"
 	@sed $(SUBSTITUTE) packaging/byway-static.pc.in > "$(DESTDIR)$(LIBDIR)/pkgconfig/byway-static.pc"
 	@sed $(SUBSTITUTE) packaging/byway.pc.in > "$(DESTDIR)$(LIBDIR)/pkgconfig/byway.pc"
@@ -67,6 +68,15 @@ SUBSTITUTE = -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCL
   -e 's|@VERSION@|$(VERSION)|g' -e 's|@ABI@|$(ABI)|g' -e 's|@PRIVATE@|$(PRIVATE)|g' \
   -e "s|@UP@|$$(realpath -m --relative-to='$(LIBDIR)/cmake/byway' '$(LIBDIR)')|g" \
   -e "s|@UPINCLUDE@|$$(realpath -m --relative-to='$(LIBDIR)/cmake/byway' '$(INCLUDEDIR)')|g"
+
+# One object whose only names are byway_*: a program may have another QuickJS, or another library in Rust, beside it. What
+# the compiler keeps for optimising at link time would still know the old names, and goes.
+LOCALISE = folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+  $(CC) -r -nostdlib -o "$$folder/byway.o" -Wl,--whole-archive $(BUILT)/libbyway.a -Wl,--no-whole-archive && \
+  $(OBJCOPY) --wildcard --keep-global-symbol='byway_*' --remove-section=.llvmbc \
+    --remove-section=.llvmcmd "$$folder/byway.o" && $(STRIP) --strip-debug "$$folder/byway.o" && \
+  $(AR) rcs "$$folder/libbyway.a" "$$folder/byway.o" && \
+  install -m 644 "$$folder/libbyway.a" "$(DESTDIR)$(LIBDIR)/libbyway.a"
 
 ## make uninstall   takes away what install put there (same variables)
 uninstall:

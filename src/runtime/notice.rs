@@ -3,6 +3,7 @@
 
 use super::queue::{Completion, Queue, Ticket};
 use crate::error::Status;
+use crate::sys::bell::{Bell, Clapper};
 use crate::sys::futex;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use parking_lot::Mutex;
@@ -15,20 +16,8 @@ pub struct Notice {
     word: AtomicU32,
     canceled: Arc<AtomicBool>,
     ticket: Mutex<Option<Ticket>>,
-    hook: Mutex<Option<Hook>>,
+    hook: Bell,
     queue: Arc<Queue>,
-}
-
-/// Runs when something happens, on whatever thread that is: may only set flags and wake.
-type Wakes = dyn Fn() + Send + Sync;
-
-#[derive(Clone)]
-struct Hook(Arc<Wakes>);
-
-impl core::fmt::Debug for Hook {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Hook")
-    }
 }
 
 /// What [`Notice::seen`] gives and [`Notice::wait`] takes: nothing that happens in between is missed.
@@ -42,7 +31,7 @@ impl Notice {
             word: AtomicU32::new(0),
             canceled: Arc::new(AtomicBool::new(false)),
             ticket: Mutex::new(None),
-            hook: Mutex::new(None),
+            hook: Bell::default(),
             queue,
         })
     }
@@ -75,10 +64,10 @@ impl Notice {
         true
     }
 
-    /// Has `hook` run at every wake and cancel from now on, or nothing.
-    pub fn set_hook(&self, hook: Option<Arc<Wakes>>) {
-        let before = core::mem::replace(&mut *self.hook.lock(), hook.map(Hook));
-        drop(before);
+    /// Has `hook` run at every wake and cancel from now on, or nothing: on whatever thread that is, also in a signal
+    /// handler, so it may only set flags and wake. Look at the flag of cancels afterwards.
+    pub fn set_hook(&self, hook: Option<Arc<Clapper>>) {
+        drop(self.hook.replace(hook));
     }
 
     /// Something happened: ends a wait, and posts the record of a pending poll.
@@ -89,10 +78,7 @@ impl Notice {
         if let Some(ticket) = ticket {
             ticket.complete(Status::OK);
         }
-        let hook = self.hook.lock().clone();
-        if let Some(Hook(hook)) = hook {
-            hook();
-        }
+        self.hook.ring();
     }
 
     /// Cancels the operation for good. Any thread; takes no lock, signal-safe.
@@ -100,12 +86,7 @@ impl Notice {
         self.canceled.store(true, Ordering::SeqCst);
         self.word.fetch_add(1, Ordering::SeqCst);
         futex::wake_all(&self.word);
-        // Held at this moment only by somebody who wakes, or who looks at the flag after setting the hook.
-        if let Some(hook) = self.hook.try_lock()
-            && let Some(Hook(hook)) = &*hook
-        {
-            hook();
-        }
+        self.hook.ring();
         self.queue.attend();
     }
 

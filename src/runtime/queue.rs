@@ -4,9 +4,9 @@
 //! thread of its own. Nothing in this file runs host code except [`Queue::poll`], which holds no lock while it does.
 
 use crate::error::Status;
+use crate::sys::bell::{Bell, Hung};
 use crate::sys::descriptor::Signal;
 use crate::sys::{futex, thread};
-use arc_swap::ArcSwapOption;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, MutexGuard};
@@ -58,7 +58,7 @@ pub struct Queue {
     /// Set by cancels, which may come from a signal handler and so take no lock.
     attention: AtomicBool,
     signal: OnceCell<Signal>,
-    notify: ArcSwapOption<Notify>,
+    notify: Bell,
     /// [`thread::token`] of the thread that polled last, 0 before.
     poller: AtomicUsize,
     is_loop: bool,
@@ -109,7 +109,7 @@ impl Queue {
             word: AtomicU32::new(0),
             attention: AtomicBool::new(false),
             signal: OnceCell::new(),
-            notify: ArcSwapOption::empty(),
+            notify: Bell::default(),
             poller: AtomicUsize::new(0),
             is_loop: options.is_loop,
             users: Mutex::new(Vec::new()),
@@ -131,10 +131,11 @@ impl Queue {
         Ok(signal.fd())
     }
 
-    /// Called from any thread when the queue goes from empty to non-empty. `None` takes it back. Returns the previous
-    /// one, so that it is dropped where host code may run.
-    pub fn set_notify(&self, notify: Option<Notify>) -> Option<Arc<Notify>> {
-        let before = self.notify.swap(notify.map(Arc::new));
+    /// Called from any thread when the queue goes from empty to non-empty. `None` takes it back. Returns what it
+    /// replaces, so that it is dropped where host code may run; one that is being called at the moment goes later.
+    #[allow(clippy::vec_box, reason = "as in the bell")]
+    pub fn set_notify(&self, notify: Option<Notify>) -> Vec<Box<Hung>> {
+        let before = self.notify.replace(notify);
         let inner = self.inner.lock();
         let waits = inner.has_work() || inner.woken;
         drop(inner);
@@ -237,7 +238,7 @@ impl Queue {
         if let Some(signal) = self.signal.get() {
             signal.raise();
         }
-        self.call_notify();
+        self.notify.ring();
     }
 
     /// Has the poller run `job`. False, and one more lost, when the queue is full.
@@ -375,9 +376,8 @@ impl Queue {
     }
 
     fn call_notify(&self) {
-        if let Some(notify) = self.notify.load_full() {
-            notify();
-        }
+        self.notify.ring();
+        drop(self.notify.sweep());
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+pub mod bell;
 pub mod bitset;
 pub mod descriptor;
 pub mod fence;

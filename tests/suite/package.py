@@ -111,6 +111,7 @@ def consumer(report):
         done = run([compiler, str(main), "-o", str(folder / "static"), *flags])
         if report.ok(done.returncode == 0, "pkg-config byway-static links", done.stdout):
             started(report, folder / "static", "pkg-config byway-static", needs=False)
+        beside(report, folder, [compiler, *flags])
         flags = run(["pkg-config", "--static", "--cflags", "--libs", "byway"], env=environment).stdout.split()
         done = run([compiler, "-static", str(main), "-o", str(folder / "whole"), *flags])
         if report.ok(done.returncode == 0, "pkg-config --static with cc -static links", done.stdout):
@@ -159,6 +160,52 @@ def consumer(report):
     report.ok(done.returncode != 0 and "must be absolute" in done.stdout, "a relative PREFIX is refused", done.stdout)
     quiet(report, folder)
     cpp_consumer(report, folder, where)
+
+
+BESIDE = r"""
+#include <byway.h>
+#include <stdio.h>
+/* Another QuickJS. */
+int JS_NewRuntime(void) { return 42; }
+int JS_Eval(void) { return 43; }
+int main(void)
+{
+    byway_engine *engine = NULL;
+    byway_proxy_selector *script = NULL;
+    byway_proxy *proxy = NULL;
+    byway_str host;
+    size_t total = 0;
+    byway_pac_options options = BYWAY_PAC_OPTIONS_INIT;
+    options.source.data = "function FindProxyForURL(url, host) { return 'PROXY ' + host + ':1'; }";
+    options.source.len = BYWAY_NUL;
+    options.time_limit_ms = 60000;
+    if (byway_engine_new(NULL, &engine, NULL) || byway_proxy_selector_new_pac(engine, &options, NULL, &script, NULL)
+        || byway_engine_proxies_for_url(engine, script, "http://two.example/", BYWAY_NUL, NULL, -1, &proxy, 1, &total,
+                                        NULL, NULL))
+        return 1;
+    byway_proxy_host(proxy, &host);
+    printf("%s %d %d\n", host.data, JS_NewRuntime(), JS_Eval());
+    byway_proxy_release(proxy);
+    byway_proxy_selector_release(script);
+    byway_engine_shutdown(engine, 1000, NULL);
+    byway_engine_release(engine);
+    return 0;
+}
+"""
+
+
+def beside(report, folder, command):
+    """A program that has functions of QuickJS's names of its own links libbyway.a, whose scripts call their own."""
+    if "script" not in FEATURES:
+        report.skip("a QuickJS of the program's own", "FEATURES is set")
+        return
+    main, program = folder / "beside.c", folder / "beside"
+    main.write_text(BESIDE)
+    compiler, *flags = command
+    done = run([compiler, str(main), "-o", str(program), *flags])
+    if report.ok(done.returncode == 0, "a program with a QuickJS of its own links libbyway.a", done.stdout):
+        done = run([str(program)], timeout=LIMIT)
+        report.ok(done.stdout == "two.example 42 43\n", "and both work", done.stdout)
 
 
 def quiet(report, folder):
@@ -221,6 +268,8 @@ def symbols(report):
     report.ok("_Unwind_RaiseException" in run(["nm", "-D", str(real)]).stdout, "the shipped library can unwind")
     # Not with nm: where an LLVM plugin is installed it looks at the bitcode beside the code, and may be too old for it.
     text = run(["readelf", "-sW", str(library / "libbyway.a")]).stdout
+    others = re.findall(r" (?:GLOBAL|WEAK) +(?:DEFAULT|PROTECTED) +(?:\d+|COM|ABS) ((?!byway_)\S+)$", text, re.M)
+    report.ok(not others, "the static library has no other names", "\n".join(others[:20]))
     static = {found[1] for found in re.finditer(r" GLOBAL DEFAULT +\d+ (byway_\w+)$", text, re.M)}
     report.ok(sorted(static) == golden, "the static library defines the same functions",
               f"only defined: {sorted(static - set(golden))}\nonly listed: {sorted(set(golden) - static)}")
