@@ -64,7 +64,9 @@ static enum outcome answer_once(size_t first, size_t rest, void *data)
     } else if (get(expect, "leftover") != NULL &&
                (answer->in.len - done != left.len || memcmp(answer->in.data + done, left.data, left.len) != 0)) {
         outcome = fails("%zu bytes left", answer->in.len - done);
-    } else if (strcmp(text_of(expect, "action", ""), "reconnect_with_credentials") == 0) {
+    } else if (get(expect, "action") != NULL && strcmp(text_of(expect, "action", ""), "reconnect_with_credentials") != 0) {
+        outcome = fails("unknown action");
+    } else if (get(expect, "action") != NULL) {
         byway_str out = {"", 0};
         if (want != BYWAY_HANDSHAKE_RECONNECT || byway_handshake_reconnected(dialogue, NULL) != BYWAY_OK ||
             byway_handshake_output(dialogue, &out) != BYWAY_OK || strstr(out.data, "Proxy-Authorization: Basic ") == NULL)

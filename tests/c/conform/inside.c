@@ -556,7 +556,7 @@ static cJSON *explained(struct world *w, const cJSON *invocation)
     byway_text *text = NULL;
     if (!world_call(w, invocation))
         byway_invocation_set_method(w->call, "m", 1);
-    if (byway_chain_explain(w->chain, w->call, BYWAY_EXPLAIN_JSON, &text, NULL) != BYWAY_OK)
+    if (byway_chain_explain(w->chain, w->call, BYWAY_FORMAT_JSON, &text, NULL) != BYWAY_OK)
         abort();
     return text_as_json(text);
 }
@@ -696,7 +696,7 @@ static int kept_calls(byway_chain *one)
     byway_text *text = NULL;
     cJSON *all;
     int count;
-    if (byway_chain_recent(one, BYWAY_EXPLAIN_JSON, &text, NULL) != BYWAY_OK)
+    if (byway_chain_recent(one, BYWAY_FORMAT_JSON, &text, NULL) != BYWAY_OK)
         abort();
     all = text_as_json(text);
     count = cJSON_GetArraySize(all);

@@ -319,7 +319,8 @@ void reply_once(const json &one, const std::string &in, std::size_t first, std::
         same(want == BYWAY_HANDSHAKE_DONE, get(expect, "tunnel"), "tunnel");
     if (has(expect, "leftover"))
         same(in.substr(done) == latin1(text(expect, "leftover")), true, "leftover");
-    if (text(expect, "action") == "reconnect_with_credentials") {
+    if (has(expect, "action")) {
+        same(text(expect, "action"), "reconnect_with_credentials", "action");
         need(want == BYWAY_HANDSHAKE_RECONNECT, "no new connection is wanted");
         dialogue.reconnected().value();
         need(contains(dialogue.output(), "Proxy-Authorization: Basic "), "no credentials on it");

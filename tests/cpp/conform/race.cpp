@@ -396,7 +396,7 @@ void world::read_waterfall(json &got) const
         {"TIMEOUT_ATTEMPT", "timeout"}, {"TIMEOUT_READY", "handshake_timeout"}, {"TLS_FAILED", "tls_failed"}};
     for (const char *list : {"starts", "failed", "canceled", "dropped", "local_errors"})
         got[list] = json::array();
-    const json waterfall = json::parse(dial.explain(BYWAY_EXPLAIN_JSON).value());
+    const json waterfall = json::parse(dial.explain(BYWAY_FORMAT_JSON).value());
     for (const json &attempt : get(waterfall, "attempts")) {
         const way &way = ways[way_of.at(static_cast<std::uint32_t>(number(attempt, "attempt")))];
         const json &id = get(way.spec, "id"), &ended = get(attempt, "ended_ms");

@@ -10,6 +10,7 @@ import traceback
 from pathlib import Path
 
 import beyond
+import boundary
 import dialogues
 import files
 import inside
@@ -31,7 +32,7 @@ import words
 from case import Fails, Skips
 
 SUBJECTS = (okhttp, okhttp_selector, dialogues, race, rules, mesh, scripts, words, beyond, picks, net, order,
-            proxies, pac, retry, files, inside, race_upstream, tunnels)
+            proxies, pac, retry, files, inside, race_upstream, tunnels, boundary)
 KINDS = {key: run for subject in SUBJECTS for key, run in subject.KINDS.items()}
 
 

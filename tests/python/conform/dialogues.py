@@ -329,7 +329,8 @@ def answer_once(case, data, first, rest):
             same(want == Want.DONE, expect["tunnel"], "tunnel")
         if "leftover" in expect:
             same(data[done:].decode("latin-1"), expect["leftover"], "left over")
-        if expect.get("action") == "reconnect_with_credentials":
+        if "action" in expect:
+            same("reconnect_with_credentials", expect["action"], "action")
             need(want == Want.RECONNECT, f"wants {want.name}")
             dialogue.reconnected()
             need(b"Proxy-Authorization: Basic " in dialogue.output(), "no credentials")

@@ -91,6 +91,14 @@ def router_of(world, name):
     return [router for router in world.chain.status()["routers"] if router["name"] == name][-1]
 
 
+def holds_for_gray(dialect, rule):
+    """A rule that counts says who is gray; one that does not leaves nobody gray."""
+    with World(dialect, "consumer://10.0.1.1/S", ["dubbo://192.168.0.1:20000/S?application=test-app"]) as world:
+        world.set_rule("test-app.tag-router", rule)
+        world.call({"method": "m", "attachments": {"dubbo.tag": "gray", "dubbo.force.tag": "true"}})
+        return bool(world.routed())
+
+
 def tag_parse(case):
     dialect, expect = dialect_of(case), case["expect"]
     with World(dialect, "consumer://10.0.1.1/S", case.get("invokers") or ["dubbo://10.0.0.1:1/S?application=a"]) as world:
@@ -98,8 +106,9 @@ def tag_parse(case):
         refused = world.set_rule(key, case.get("rule") or "")
     if "config_key" in expect:
         same(key, expect["config_key"], "key")
-    if expect.get("valid") is True:
+    if "valid" in expect:
         need(refused is None, f"refused: {refused}")
+        same(holds_for_gray(dialect, case["rule"]), expect["valid"], "a call for gray gets the provider that is")
     for name, group in (expect.get("tag_to_addresses") or {}).items():
         need(tagged(dialect, {"addresses": group}, f"dubbo://{group[0]}/S"), f"{name} is not at {group[0]}")
 

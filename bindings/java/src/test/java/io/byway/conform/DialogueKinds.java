@@ -512,7 +512,8 @@ final class DialogueKinds {
                 if (expect.has("leftover")) {
                     same(latin1(rest(data, done)), expect.get("leftover"), "left over");
                 }
-                if (expect.text("action").equals("reconnect_with_credentials")) {
+                if (expect.has("action")) {
+                    same("reconnect_with_credentials", expect.get("action"), "action");
                     need(want == Want.RECONNECT, "wants " + want);
                     dialogue.reconnected();
                     need(latin1(dialogue.output()).contains("Proxy-Authorization: Basic "), "no credentials");
