@@ -6044,6 +6044,24 @@ byway_status byway_session_route(struct byway_session *self,
                                  struct byway_error **err);
 
 /**
+ * Routes a call and copies the tags of the providers that may serve it, as `byway_chain_route_tags` does, for a thread
+ * that has a session: what the session remembers is copied without a locked instruction, and nothing is pinned beyond
+ * the session. As many tags as fit go into `cap`, and how many there are into `*total`; `(NULL, 0)` counts. `*total` and
+ * `*generation` (the number of the world that answered) may be NULL. The choice the session lent before shows nothing
+ * from then on.
+ *
+ * Errors: `BYWAY_E_BUSY` on another thread; what a host's router failed with.
+ */
+BYWAY_API
+byway_status byway_session_route_tags(struct byway_session *self,
+                                      const struct byway_invocation *invocation,
+                                      uint64_t *tags,
+                                      size_t cap,
+                                      size_t *total,
+                                      uint64_t *generation,
+                                      struct byway_error **err);
+
+/**
  * Routes a call and picks one provider. `options` may be NULL.
  *
  * Errors: `BYWAY_E_BUSY` on another thread; otherwise as `byway_chain_pick`.

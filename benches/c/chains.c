@@ -153,13 +153,14 @@ static void close_bench(struct bench *b)
     byway_invokers_release(b->list);
 }
 
+static const byway_str attachments[] = {
+    { "trace", 5 }, { "value", 5 }, { "user", 4 }, { "value", 5 }, { "region", 6 }, { "value", 5 }, { "dubbo.tag", 9 },
+    { "", 0 },
+};
+
 static void one_size(size_t count, size_t conditions)
 {
     static const char *const keys[] = { "trace", "user", "region", "dubbo.tag" };
-    static const byway_str texts[] = {
-        { "trace", 5 }, { "value", 5 }, { "user", 4 }, { "value", 5 }, { "region", 6 }, { "value", 5 }, { "dubbo.tag", 9 },
-        { "", 0 },
-    };
     struct bench b = open_bench(count, conditions);
     uint64_t *tags = calloc(count, sizeof *tags);
     const byway_choice *view = NULL;
@@ -167,7 +168,7 @@ static void one_size(size_t count, size_t conditions)
     byway_picked picked;
     char name[96];
     size_t total = 0, i;
-    double t;
+    double t, copied;
     long before;
     printf("-- %zu providers, %zu conditions\n", count, conditions);
 
@@ -192,6 +193,9 @@ static void one_size(size_t count, size_t conditions)
     MEASURE(t, byway_chain_route_tags(b.chain, b.call, tags, count, &total, NULL, NULL));
     snprintf(name, sizeof name, "chain_route_tags_%zu_tags_ns", total);
     bar(name, t, 15 * E + 0.5 * (double)total);
+    MEASURE(copied, byway_session_route_tags(b.session, b.call, tags, count, &total, NULL, NULL));
+    snprintf(name, sizeof name, "chain_session_tags_%zu_tags_ratio_of_no_session", total);
+    bar(name, copied / t, 1);
     MEASURE(t, (byway_chain_route(b.chain, b.call, &choice, NULL), byway_choice_free(choice)));
     snprintf(name, sizeof name, "chain_choice_%zu_providers_E", count);
     bar(name, t / E, 12);
@@ -218,7 +222,7 @@ static void one_size(size_t count, size_t conditions)
     MEASURE(t, {
         byway_invocation_reset(b.call);
         byway_invocation_set_method(b.call, "hello", 5);
-        byway_invocation_set_attachments(b.call, texts, 8);
+        byway_invocation_set_attachments(b.call, attachments, 8);
         byway_session_route(b.session, b.call, &view, NULL);
     });
     snprintf(name, sizeof name, "chain_view_%zu_providers_4_attachments_set_anew_E", count);
@@ -314,6 +318,12 @@ static void tags_once(struct bench *b)
     byway_chain_route_tags(b->chain, b->call, NULL, 0, &total, NULL, NULL);
 }
 
+static void session_tags_once(struct bench *b)
+{
+    size_t total;
+    byway_session_route_tags(b->session, b->call, NULL, 0, &total, NULL, NULL);
+}
+
 static void choice_once(struct bench *b)
 {
     byway_chain_route(b->chain, b->call, &choice, NULL);
@@ -337,6 +347,14 @@ static void attachments_once(struct bench *b)
     byway_session_route(b->session, b->call, &view, NULL);
 }
 
+static void attachments_at_once(struct bench *b)
+{
+    byway_invocation_reset(b->call);
+    byway_invocation_set_method(b->call, "hello", 5);
+    byway_invocation_set_attachments(b->call, attachments, 8);
+    byway_session_route(b->session, b->call, &view, NULL);
+}
+
 static void pick_once(struct bench *b)
 {
     byway_session_pick(b->session, b->call, NULL, &picked, NULL);
@@ -349,6 +367,8 @@ static const struct {
     { "chain_view", view_once },
     { "chain_view_method_set", method_once },
     { "chain_view_4_attachments_set", attachments_once },
+    { "chain_view_4_attachments_at_once", attachments_at_once },
+    { "chain_session_tags", session_tags_once },
     { "chain_without_session", tags_once },
     { "chain_choice", choice_once },
     { "chain_session_pick", pick_once },

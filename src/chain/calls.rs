@@ -117,7 +117,7 @@ struct KeyIndex {
     opaque: Vec<(u32, Test)>,
 }
 
-/// Globs by a part they must have, found with one rolling hash over the value.
+/// Globs by a part they must have, found with one hash for each length such parts have.
 #[derive(Default)]
 struct AffixIndex {
     /// Lengths of the parts, ascending, without repetition.
@@ -132,52 +132,42 @@ struct Part {
     globs: Vec<(u32, Box<[u8]>)>,
 }
 
-#[inline]
-fn roll(hash: u64, byte: u8) -> u64 {
-    (hash ^ u64::from(byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)
-}
+/// Bytes of a part that are hashed: more would let the length of names and rules multiply.
+const HASHED: usize = 32;
 
-/// The table takes its bucket from the low bits and its tag from the high ones.
-#[inline]
-fn spread(hash: u64) -> u64 {
-    hash ^ (hash >> 32)
+#[inline(always)]
+fn part_hash(part: &[u8]) -> u64 {
+    match part.first_chunk::<HASHED>() {
+        None => hash::bytes(hash::seed(), part),
+        Some(head) => hash::combine(hash::bytes(hash::seed(), head), part.len() as u64),
+    }
 }
 
 impl AffixIndex {
-    fn insert(&mut self, part: impl DoubleEndedIterator<Item = u8> + Clone, atom: u32, other_end: &str) {
-        let text: Box<[u8]> = part.clone().collect();
-        let hash = spread(part.fold(hash::seed(), roll));
+    fn insert(&mut self, text: &str, atom: u32, other_end: &str) {
+        let text = text.as_bytes();
+        let hash = part_hash(text);
         if let Err(at) = self.lengths.binary_search(&text.len()) {
             self.lengths.insert(at, text.len());
         }
         let glob = (atom, Box::from(other_end.as_bytes()));
-        match self.parts.find_mut(hash, |known| known.text == text) {
+        match self.parts.find_mut(hash, |known| *known.text == *text) {
             Some(known) => known.globs.push(glob),
             None => {
-                self.parts.insert_unique(hash, Part { hash, text, globs: vec![glob] }, |part| part.hash);
+                let part = Part { hash, text: text.into(), globs: vec![glob] };
+                self.parts.insert_unique(hash, part, |part| part.hash);
             }
         }
     }
 
-    /// Feeds the value's bytes (from either end) and reports globs whose part they begin with.
-    #[inline]
-    fn find(&self, value: impl Iterator<Item = u8> + Clone, mut found: impl FnMut(&(u32, Box<[u8]>))) {
-        let mut state = hash::seed();
-        let mut fed = 0;
-        let mut bytes = value.clone();
+    /// Reports globs whose part is the value's, where `part` gives that of a length, and `None` when there is no such.
+    #[inline(always)]
+    fn find<'v>(&self, part: impl Fn(usize) -> Option<&'v [u8]>, mut found: impl FnMut(&(u32, Box<[u8]>))) {
         for length in &self.lengths {
-            while fed < *length {
-                let Some(byte) = bytes.next() else { return };
-                state = roll(state, byte);
-                fed += 1;
-            }
-            let hash = spread(state);
-            let same = |part: &Part| {
-                part.hash == hash
-                    && part.text.len() == *length
-                    && part.text.iter().copied().eq(value.clone().take(*length))
-            };
-            if let Some(part) = self.parts.find(hash, same) {
+            let Some(own) = part(*length) else { return };
+            let hash = part_hash(own);
+            if let Some(part) = self.parts.find(hash, |part| part.hash == hash && hash::same(&part.text, own))
+            {
                 part.globs.iter().for_each(&mut found);
             }
         }
@@ -215,14 +205,18 @@ impl KeyIndex {
             atoms.push(*atom);
         }
         if !self.heads.lengths.is_empty() {
-            self.heads.find(value.iter().copied(), |(atom, tail)| {
-                if value.ends_with(tail) {
-                    atoms.push(*atom);
-                }
-            });
+            self.heads.find(
+                |length| value.get(..length),
+                |(atom, tail)| {
+                    if value.ends_with(tail) {
+                        atoms.push(*atom);
+                    }
+                },
+            );
         }
         if !self.tails.lengths.is_empty() {
-            self.tails.find(value.iter().rev().copied(), |(atom, _)| atoms.push(*atom));
+            let tail = |length| value.get(value.len().checked_sub(length)?..);
+            self.tails.find(tail, |(atom, _)| atoms.push(*atom));
         }
         if !self.opaque.is_empty() {
             let text = as_text(value);
@@ -379,8 +373,8 @@ impl IndexBuilder {
                 });
             }
             Shape::Affix("", "") | Shape::Present => index.present.push(next),
-            Shape::Affix("", tail) => index.tails.insert(tail.bytes().rev(), next, ""),
-            Shape::Affix(head, tail) => index.heads.insert(head.bytes(), next, tail),
+            Shape::Affix("", tail) => index.tails.insert(tail, next, ""),
+            Shape::Affix(head, tail) => index.heads.insert(head, next, tail),
             Shape::Absent => index.absent.push(next),
             Shape::Opaque => {
                 if test.test(None) {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
@@ -19,13 +20,15 @@ use super::session::View;
 use super::snapshot::Invokers;
 use crate::error::{Error, Result, Status};
 use crate::runtime::random::Draw;
+use crate::sys::pinned::{Pinned, Waiting};
+use crate::sys::record::Record;
 
 /// Most destinations one call can draw through the memo; a chain with more runs without it.
 pub(crate) const MAX_DRAWS: usize = 16;
 
 /// A routing result that owns itself and pins its world.
 pub struct Choice {
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: World,
     body: ChoiceBody,
     /// Destinations drawn.
     pub(crate) drawn: Box<[u32]>,
@@ -38,7 +41,48 @@ enum ChoiceBody {
     Own(Outcome),
 }
 
+/// The world of a choice, pinned.
+pub(crate) enum World {
+    Counted(Arc<Plan>),
+    /// By a count of the thread that routed.
+    Pinned(Pinned<Plan>),
+}
+
+impl Deref for World {
+    type Target = Plan;
+    #[inline]
+    fn deref(&self) -> &Plan {
+        match self {
+            World::Counted(plan) => plan,
+            World::Pinned(plan) => plan,
+        }
+    }
+}
+
+impl From<Arc<Plan>> for World {
+    fn from(plan: Arc<Plan>) -> World {
+        World::Counted(plan)
+    }
+}
+
 impl Choice {
+    /// The choice that the plan keeps at a place.
+    #[inline(always)]
+    pub(crate) fn settled(plan: Pinned<Plan>, place: u32) -> Choice {
+        Choice { plan: World::Pinned(plan), body: ChoiceBody::Settled(place), drawn: Box::default() }
+    }
+
+    /// What pins the world, when giving it back is all it takes to end this choice on the calling thread.
+    #[inline(always)]
+    pub(crate) fn pin(&self) -> Option<&Pinned<Plan>> {
+        match (&self.plan, &self.body) {
+            (World::Pinned(plan), ChoiceBody::Settled(_)) if plan.is_mine() && self.drawn.is_empty() => {
+                Some(plan)
+            }
+            _ => None,
+        }
+    }
+
     fn outcome(&self) -> Option<&Outcome> {
         match &self.body {
             ChoiceBody::Own(outcome) => Some(outcome),
@@ -137,9 +181,45 @@ impl Chain {
         let place = plan.quick_place(call).filter(|place| plan.settled_at(*place).is_some());
         let plan = plan.share();
         match place {
-            Some(place) => Ok(Choice { plan, body: ChoiceBody::Settled(place), drawn: Box::default() }),
+            Some(place) => {
+                Ok(Choice { plan: plan.into(), body: ChoiceBody::Settled(place), drawn: Box::default() })
+            }
             None => Err(plan),
         }
+    }
+
+    /// The same, as [`Choice::settled`] takes it, for a call named by `stamp` (see [`Session::recall`](super::session::Session::recall)), whose place is
+    /// noted in `record` or found by `find`: no locked instruction, no allocation, nothing dropped. `Err`: ask
+    /// [`route`](Self::route); with something, [`pinned::sweep`](crate::sys::pinned::sweep) must follow.
+    #[inline(always)]
+    pub(crate) fn recall(
+        &self,
+        record: &'static Record,
+        stamp: u64,
+        find: impl FnOnce(&Plan) -> Option<u32>,
+    ) -> std::result::Result<(Pinned<Plan>, u32), Option<Waiting>> {
+        let plan = self.shared.current.pin(record)?;
+        match plan.recall_place(record, stamp, find) {
+            Some(place) => Ok((plan, place)),
+            None => Err(plan.give_back()),
+        }
+    }
+
+    /// [`route_tags`](Self::route_tags) for a call as [`recall`](Self::recall) knows it; `None` is no answer. With
+    /// something beside it, [`pinned::sweep`](crate::sys::pinned::sweep) must follow.
+    #[inline(always)]
+    pub(crate) fn recall_tags(
+        &self,
+        record: &Record,
+        stamp: u64,
+        find: impl FnOnce(&Plan) -> Option<u32>,
+        out: &mut [u64],
+    ) -> (Option<(usize, u64)>, Option<Waiting>) {
+        let (answer, waiting) = self.shared.current.glimpse(record, |plan| {
+            let outcome = plan.settled_at(plan.recall_place(record, stamp, find)?)?;
+            Some((outcome.tags_into(&plan.invokers, out), plan.generation))
+        });
+        (answer.flatten(), waiting)
     }
 
     /// Routes a call under an availability mask: bit *n* = row *n* of [`Choice::invokers`] may serve. The memo is not
@@ -180,14 +260,7 @@ impl Chain {
     pub fn route_tags(&self, call: &Invocation<'_>, out: &mut [u64]) -> Result<(usize, u64)> {
         let plan = self.shared.current.read();
         if let Some(outcome) = plan.settled(call) {
-            let rows = outcome.rows();
-            if !out.is_empty() {
-                match outcome.tags(&plan.invokers) {
-                    Some(tags) => copy(tags, out),
-                    None => copy_tags(rows, &plan.invokers, out),
-                }
-            }
-            return Ok((rows.len(), plan.generation));
+            return Ok((outcome.tags_into(&plan.invokers, out), plan.generation));
         }
         drop(plan);
         let choice = self.route(call)?;
@@ -199,10 +272,24 @@ impl Chain {
         let mut stream = &self.shared.stream;
         let mut random = move |bound| stream.below(bound);
         let choice = choose(plan, call, mask, &mut random)?;
-        if mask.is_none() && choice.plan.recent.is_some() {
-            choice.plan.note(call, &choice.drawn);
+        if let (None, World::Counted(plan)) = (mask, &choice.plan) {
+            plan.note(call, &choice.drawn);
         }
         Ok(choice)
+    }
+}
+
+impl Outcome {
+    /// Copies as many tags as fit and answers how many there are.
+    #[inline(always)]
+    pub(super) fn tags_into(&self, invokers: &Invokers, out: &mut [u64]) -> usize {
+        if !out.is_empty() {
+            match self.tags(invokers) {
+                Some(tags) => copy(tags, out),
+                None => copy_tags(self.rows(), invokers, out),
+            }
+        }
+        self.rows().len()
     }
 }
 
@@ -267,7 +354,8 @@ pub(crate) fn choose(
             if let NodeKind::Rows(outcome) = &node.kind
                 && outcome.resume_at.is_none()
             {
-                return Ok(Choice { plan, body: ChoiceBody::Node(node), drawn: Box::default() });
+                let (plan, body) = (plan.into(), ChoiceBody::Node(node));
+                return Ok(Choice { plan, body, drawn: Box::default() });
             }
         }
     }
@@ -279,7 +367,8 @@ pub(crate) fn choose(
             let mut path = ArrayVec::new();
             match walk(&plan, &mut node, call, random, &mut path, facts, scratch) {
                 Some(true) => {
-                    return Ok(Choice { plan, body: ChoiceBody::Node(node), drawn: path.as_slice().into() });
+                    let (plan, body) = (plan.into(), ChoiceBody::Node(node));
+                    return Ok(Choice { plan, body, drawn: path.as_slice().into() });
                 }
                 Some(false) => return foreign_choice(plan, &node, &path, call, random, facts, scratch),
                 None => {}
@@ -344,7 +433,7 @@ fn foreign_choice(
     go_on(&plan, call, facts, scratch, random, outcome.resume_at, outcome.emptied_by).map(|emptied_by| {
         let rows = OwnedRows::List(scratch.list.as_slice().into());
         let drawn = scratch.drawn.as_slice().into();
-        Choice { plan, body: ChoiceBody::Own(Outcome::new(rows, emptied_by, None)), drawn }
+        Choice { plan: plan.into(), body: ChoiceBody::Own(Outcome::new(rows, emptied_by, None)), drawn }
     })
 }
 
@@ -358,13 +447,13 @@ fn finish_choice(
     scratch: &mut Scratch,
 ) -> Result<Choice> {
     if outcome.resume_at.is_none() {
-        return Ok(Choice { plan, body: ChoiceBody::Own(outcome), drawn });
+        return Ok(Choice { plan: plan.into(), body: ChoiceBody::Own(outcome), drawn });
     }
     rows_into(outcome.rows(), &mut scratch.list);
     let emptied_by = go_on(&plan, call, facts, scratch, random, outcome.resume_at, outcome.emptied_by)?;
     let rows = OwnedRows::List(scratch.list.as_slice().into());
     let drawn = scratch.drawn.as_slice().into();
-    Ok(Choice { plan, body: ChoiceBody::Own(Outcome::new(rows, emptied_by, None)), drawn })
+    Ok(Choice { plan: plan.into(), body: ChoiceBody::Own(Outcome::new(rows, emptied_by, None)), drawn })
 }
 
 /// Goes on from a foreign router with the rows in `scratch.list`, which it leaves the result in. Answers the stage

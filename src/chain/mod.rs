@@ -16,7 +16,7 @@ mod memo;
 pub mod names;
 pub mod pick;
 pub mod picking;
-mod plan;
+pub(crate) mod plan;
 pub mod program;
 pub mod recent;
 pub mod reference;

@@ -1,6 +1,7 @@
 //! One world: an invoker list and the rules in force over it, compiled. Immutable; routes read nothing else.
 
 use once_cell::sync::OnceCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use hashbrown::HashTable;
@@ -21,6 +22,7 @@ use super::selection::Selection;
 use super::snapshot::Invokers;
 use super::url::Url;
 use crate::error::Result;
+use crate::sys::record::Record;
 
 /// What a plan is made of, in chain order.
 pub(crate) struct StageSource {
@@ -55,6 +57,8 @@ struct ValueSource {
 
 pub(crate) struct Plan {
     pub(crate) generation: u64,
+    /// Tells worlds of all chains of the process apart, for ever.
+    serial: u64,
     pub(crate) invokers: Arc<Invokers>,
     pub(crate) consumer: Arc<Url>,
     pub(crate) fail_fast: bool,
@@ -177,8 +181,10 @@ impl Plan {
         let narrowing = steps.iter().map(|(stage, step)| narrowing(&stages, *stage, *step)).collect();
         let value_places = value_places(&stages, &steps, &values);
         let quick = QuickIndex::new(&calls);
+        static SERIAL: AtomicU64 = AtomicU64::new(1);
         Plan {
             generation: assembly.generation,
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             invokers: assembly.invokers,
             consumer: assembly.consumer,
             fail_fast: assembly.fail_fast,
@@ -300,6 +306,26 @@ impl Plan {
         }
     }
 
+    /// The place of a call that has nothing but a method name and was answered before: as this thread noted it under the
+    /// call's stamp, or as `find` finds it.
+    #[inline(always)]
+    pub(crate) fn recall_place(
+        &self,
+        record: &Record,
+        stamp: u64,
+        find: impl FnOnce(&Plan) -> Option<u32>,
+    ) -> Option<u32> {
+        let keys = (stamp, self.serial);
+        if stamp != 0
+            && let Some(place) = record.noted(keys)
+        {
+            return Some(place);
+        }
+        let place = find(self).filter(|place| self.settled_at(*place).is_some())?;
+        record.note(keys, place);
+        Some(place)
+    }
+
     /// What is known about a call that has nothing but a method name.
     #[inline]
     pub(crate) fn quick(&self, call: &Invocation<'_>) -> Option<&Quick> {
@@ -336,20 +362,15 @@ impl Plan {
         self.settled_at(self.quick_place(call)?)
     }
 
-    /// What the call is to the rules: known, or found out now, into `own`.
+    /// What a call that has nothing but a method name is to the rules, if there is a place to keep it.
     #[inline]
-    pub(crate) fn facts_of<'a>(&'a self, call: &Invocation<'_>, own: &'a mut Facts) -> &'a Facts {
-        match self.quick(call) {
-            Some(quick) => quick.facts.get_or_init(|| {
-                let mut facts = Facts::default();
-                self.facts(call, &mut facts);
-                facts
-            }),
-            None => {
-                self.facts(call, own);
-                own
-            }
-        }
+    pub(crate) fn bare_facts(&self, call: &Invocation<'_>) -> Option<&Facts> {
+        let quick = self.quick_at(self.quick.find(call.effective_method())?)?;
+        Some(quick.facts.get_or_init(|| {
+            let mut facts = Facts::default();
+            self.facts(call, &mut facts);
+            facts
+        }))
     }
 
     /// What tells calls apart that have nothing but a method name.

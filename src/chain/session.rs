@@ -47,6 +47,7 @@ pub struct Session {
     /// For picks; lent out while a view is.
     pub(crate) pick_stream: Stream,
     facts: Facts,
+    kept: Kept,
     scratch: Scratch,
     key: Vec<u8>,
     path: ArrayVec<u32, MAX_DRAWS>,
@@ -84,6 +85,18 @@ impl Slot {
         match &self.long {
             None => self.short.0.get(..key.len()).is_some_and(|own| hash::same(own, key)),
             Some(own) => **own == *key,
+        }
+    }
+
+    /// True for the call whose key these pieces make, which is not written down for that.
+    #[inline(always)]
+    fn is_for_pieces(&self, looked: &Looked<'_>, plan: &Plan, call: &Invocation<'_>) -> bool {
+        if self.node.is_none() || self.bare {
+            return false;
+        }
+        match &self.long {
+            None => self.short.0.get(..self.len as usize).is_some_and(|own| looked.is_key(own, plan, call)),
+            Some(own) => looked.is_key(own, plan, call),
         }
     }
 
@@ -132,6 +145,17 @@ impl<'a> Remembered<'a> {
     #[inline]
     pub fn view(self) -> View<'a> {
         view_of(Some(self.plan), Some(self.node), &[])
+    }
+}
+
+impl Remembered<'_> {
+    /// Copies as many tags as fit; how many there are, and the number of the world that answered.
+    #[inline(always)]
+    pub fn tags_into(self, out: &mut [u64]) -> (usize, u64) {
+        match &self.node.kind {
+            NodeKind::Rows(outcome) => (outcome.tags_into(&self.plan.invokers, out), self.plan.generation),
+            NodeKind::Draw { .. } => (0, self.plan.generation),
+        }
     }
 }
 
@@ -269,6 +293,7 @@ impl Chain {
             stream: self.shared.random.stream(),
             pick_stream: self.shared.random.stream(),
             facts: Facts::default(),
+            kept: Kept::default(),
             scratch: Scratch::default(),
             key: Vec::new(),
             path: ArrayVec::new(),
@@ -299,6 +324,7 @@ impl Session {
 
     fn forget(&mut self) {
         self.loose = None;
+        self.kept.is_set = false;
         self.marks = [Mark::default(); MARKS];
         if self.used > 0 {
             self.used = 0;
@@ -414,34 +440,27 @@ impl Session {
         &mut self.stream
     }
 
-    /// The remembered answer of a call, if this world has given one that needs no draw: no host code runs and nothing
-    /// is dropped. Otherwise ask [`route`](Self::route).
+    /// Where the answer of a call is [remembered](Self::remembered), if this world has given one that needs no draw and
+    /// the session was asked for it by this stamp before: no host code runs and nothing is dropped. Otherwise
+    /// [`recall_by_text`](Self::recall_by_text).
     ///
-    /// `stamp` names what is in `call`: two calls with the same stamp are the same call. 0: not named.
+    /// `stamp` names what is in a call: two calls with the same stamp are the same call. 0: not named.
     #[inline(always)]
-    pub fn recall<'c>(
-        &mut self,
-        stamp: u64,
-        call: impl FnOnce() -> Invocation<'c>,
-    ) -> Option<Remembered<'_>> {
+    pub fn recall(&self, stamp: u64) -> Option<usize> {
         if self.chain.generation.load(Ordering::Acquire) != self.generation {
             return None;
         }
         let mark = self.marks.get(mark_of(stamp))?;
-        let slot = if mark.stamp == stamp && stamp != 0 {
-            mark.slot as usize
-        } else {
-            self.recall_by_text(stamp, &call())?
-        };
-        match (self.plan.as_deref(), self.slots.get(slot)?.node.as_deref()) {
-            (Some(plan), Some(node)) => Some(Remembered { plan, node }),
-            _ => None,
-        }
+        (mark.stamp == stamp && stamp != 0).then_some(mark.slot as usize)
     }
 
-    /// The slot of a call, if it has rows that nothing comes behind. Only such calls are marked.
-    fn recall_by_text(&mut self, stamp: u64, call: &Invocation<'_>) -> Option<usize> {
+    /// The same by what is in the call. `None`: ask [`route`](Self::route).
+    pub fn recall_by_text(&mut self, stamp: u64, call: &Invocation<'_>) -> Option<usize> {
+        if self.chain.generation.load(Ordering::Acquire) != self.generation {
+            return None;
+        }
         let found = self.locate(call).ok()?;
+        // Only a call that has rows which nothing comes behind.
         match self.slots.get(found)?.node.as_deref()? {
             Node { kind: NodeKind::Rows(outcome), .. } if outcome.resume_at.is_none() => {}
             _ => return None,
@@ -452,30 +471,53 @@ impl Session {
         Some(found)
     }
 
+    /// The answer at a place that [`recall`](Self::recall) or [`recall_by_text`](Self::recall_by_text) has just named.
+    #[inline(always)]
+    pub fn remembered(&self, place: usize) -> Option<Remembered<'_>> {
+        match (self.plan.as_deref(), self.slots.get(place)?.node.as_deref()) {
+            (Some(plan), Some(node)) => Some(Remembered { plan, node }),
+            _ => None,
+        }
+    }
+
     /// The slot of a call; else what is needed to fill one.
     #[inline(always)]
     fn locate(&mut self, call: &Invocation<'_>) -> std::result::Result<usize, Missing> {
         let nowhere = Missing { hash: 0, bare: false, place: 0 };
         let Some(plan) = self.plan.as_deref() else { return Err(nowhere) };
-        let bare = plan.is_bare(call);
-        let key: &[u8] = if bare {
-            plan.bare_key(call)
-        } else {
-            project(plan, call, &mut self.key);
-            &self.key
-        };
-        if self.slots.get(self.last).is_some_and(|slot| slot.is_for(bare, key)) {
+        if !(call.attachments.is_empty() && call.arguments.is_empty() && plan.is_bare(call)) {
+            return self.locate_looking(call);
+        }
+        let key = plan.bare_key(call);
+        if self.slots.get(self.last).is_some_and(|slot| slot.is_for(true, key)) {
             return Ok(self.last);
         }
-        let hash = hash::bytes(self.seed, key) | 1;
-        let place = (hash >> 32) as usize % SLOTS;
-        for place in [place, place ^ 1] {
-            if self.slots.get(place).is_some_and(|slot| slot.hash == hash && slot.is_for(bare, key)) {
-                self.last = place;
-                return Ok(place);
+        self.last = search(&self.slots, self.seed, true, key)?;
+        Ok(self.last)
+    }
+
+    /// The same for a call that has more than a method name.
+    #[inline(never)]
+    fn locate_looking(&mut self, call: &Invocation<'_>) -> std::result::Result<usize, Missing> {
+        let Some(plan) = self.plan.as_deref() else { return Err(Missing { hash: 0, bare: false, place: 0 }) };
+        let looked = Looked::at(plan, call);
+        let bare = looked.is_bare;
+        let last = self.slots.get(self.last);
+        let key: &[u8] = if bare {
+            let key = plan.bare_key(call);
+            if last.is_some_and(|slot| slot.is_for(true, key)) {
+                return Ok(self.last);
             }
-        }
-        Err(Missing { hash, bare, place })
+            key
+        } else {
+            if last.is_some_and(|slot| slot.is_for_pieces(&looked, plan, call)) {
+                return Ok(self.last);
+            }
+            looked.write_key(plan, call, &mut self.key);
+            &self.key
+        };
+        self.last = search(&self.slots, self.seed, bare, key)?;
+        Ok(self.last)
     }
 
     #[inline(always)]
@@ -612,9 +654,9 @@ impl Session {
 
     /// Runs the plan into the session's buffers.
     fn run<'s>(&'s mut self, call: &Invocation<'_>, mask: Option<&'s Bits>) -> Result<View<'s>> {
-        let Session { plan, facts, scratch, stream, .. } = self;
+        let Session { plan, kept, scratch, stream, .. } = self;
         let Some(plan) = plan.as_ref() else { return Err(Error::bare(Status::E_STATE)) };
-        let facts = plan.facts_of(call, facts);
+        let facts = kept.of(plan, call);
         let mut random = |bound| stream.below(bound);
         let mut machine = Machine::new(plan, facts, scratch, mask);
         let _ = machine.run(0, &mut Draws::Live(&mut random, call));
@@ -661,49 +703,134 @@ impl fmt::Debug for Session {
     }
 }
 
-/// Writes what rules look at of a call: lengths first, so that no two calls write the same.
-fn project(plan: &Plan, call: &Invocation<'_>, key: &mut Vec<u8>) {
-    let reads = plan.calls.reads();
-    key.clear();
-    let mut put = |mark: u16, value: &[u8]| {
-        let head = u64::from(mark) | (value.len() as u64) << 16;
-        key.extend_from_slice(&head.to_le_bytes());
-        key.extend_from_slice(value);
-    };
-    if reads.method {
-        put(0, call.effective_method());
-    }
-    if reads.raw_method {
-        put(1, call.method);
-    }
-    if reads.attachments.len() <= FEW_ATTACHMENTS {
-        // Once over those of the call: of a repeated key the last counts.
+/// The slot of a key; else what is needed to fill one.
+#[inline]
+fn search(slots: &[Slot], seed: u64, bare: bool, key: &[u8]) -> std::result::Result<usize, Missing> {
+    let hash = hash::bytes(seed, key) | 1;
+    let place = (hash >> 32) as usize % SLOTS;
+    let holds = |at: &usize| slots.get(*at).is_some_and(|slot| slot.hash == hash && slot.is_for(bare, key));
+    [place, place ^ 1].into_iter().find(holds).ok_or(Missing { hash, bare, place })
+}
+
+/// What rules look at of a call.
+struct Looked<'c> {
+    /// Nothing but the method name.
+    is_bare: bool,
+    /// The attachments, by the rules' numbers, when those are few.
+    given: [Option<&'c [u8]>; FEW_ATTACHMENTS],
+}
+
+impl<'c> Looked<'c> {
+    #[inline(always)]
+    fn at(plan: &Plan, call: &Invocation<'c>) -> Looked<'c> {
+        let reads = plan.calls.reads();
         let mut given = [None; FEW_ATTACHMENTS];
+        let mut wanted = false;
+        // Once over those of the call: of a repeated key the last counts.
         for (name, value) in call.attachments {
-            if let Some(place) = reads.attachment(name).and_then(|at| given.get_mut(at)) {
-                *place = Some(*value);
+            if let Some(at) = reads.attachment(name) {
+                wanted = true;
+                if let Some(place) = given.get_mut(at) {
+                    *place = Some(*value);
+                }
             }
         }
-        for (at, value) in given.iter().enumerate() {
-            if let Some(value) = value {
-                put(2 + at as u16 * 2, value);
-            }
-        }
-    } else {
-        for (at, name) in reads.attachments.iter().enumerate() {
-            if let Some(value) = call.attachment(name) {
-                put(2 + at as u16 * 2, value);
-            }
-        }
+        let is_bare = !wanted
+            && (call.arguments.is_empty() || reads.arguments.is_empty())
+            && (!reads.raw_method || call.method.first() != Some(&b'$'));
+        Looked { is_bare, given }
     }
-    for index in &reads.arguments {
-        match call.arguments.get(*index as usize) {
-            None => {}
-            Some(None) => put(3, &index.to_le_bytes()),
-            Some(Some(value)) => {
-                put(5, &index.to_le_bytes());
-                put(7, value);
+
+    /// Writes the key of the call.
+    fn write_key(&self, plan: &Plan, call: &Invocation<'_>, key: &mut Vec<u8>) {
+        key.clear();
+        self.pieces(plan, call, |head, value| {
+            key.extend_from_slice(&head.to_le_bytes());
+            key.extend_from_slice(value);
+            true
+        });
+    }
+
+    /// True when `key` is what [`write_key`](Self::write_key) would write.
+    #[inline(always)]
+    fn is_key(&self, key: &[u8], plan: &Plan, call: &Invocation<'_>) -> bool {
+        let mut rest = key;
+        let all = self.pieces(plan, call, |head, value| {
+            let Some((own, tail)) = rest.split_first_chunk::<8>() else { return false };
+            let Some((text, tail)) = tail.split_at_checked(value.len()) else { return false };
+            rest = tail;
+            u64::from_le_bytes(*own) == head && hash::same(text, value)
+        });
+        all && rest.is_empty()
+    }
+
+    /// Shows it piece by piece, each with a number that tells what it is and how long, so that no two calls show the
+    /// same; ends when `put` says false, and says it too.
+    #[inline(always)]
+    fn pieces(&self, plan: &Plan, call: &Invocation<'_>, mut put: impl FnMut(u64, &[u8]) -> bool) -> bool {
+        let reads = plan.calls.reads();
+        let mut put = |mark: u16, value: &[u8]| put(u64::from(mark) | (value.len() as u64) << 16, value);
+        if reads.method && !put(0, call.effective_method()) {
+            return false;
+        }
+        if reads.raw_method && !put(1, call.method) {
+            return false;
+        }
+        if reads.attachments.len() <= FEW_ATTACHMENTS {
+            for (at, value) in self.given.iter().enumerate().take(reads.attachments.len()) {
+                if let Some(value) = value
+                    && !put(2 + at as u16 * 2, value)
+                {
+                    return false;
+                }
             }
+        } else {
+            for (at, name) in reads.attachments.iter().enumerate() {
+                if let Some(value) = call.attachment(name)
+                    && !put(2 + at as u16 * 2, value)
+                {
+                    return false;
+                }
+            }
+        }
+        reads.arguments.iter().all(|index| match call.arguments.get(*index as usize) {
+            None => true,
+            Some(None) => put(3, &index.to_le_bytes()),
+            Some(Some(value)) => put(5, &index.to_le_bytes()) && put(7, value),
+        })
+    }
+}
+
+/// What the call before was to the rules, for calls whose results are not memoised: retries under another mask, and most
+/// calls of most threads, are the same to them.
+#[derive(Default)]
+struct Kept {
+    key: Vec<u8>,
+    facts: Facts,
+    is_set: bool,
+}
+
+impl Kept {
+    #[inline]
+    fn of<'a>(&'a mut self, plan: &'a Plan, call: &Invocation<'_>) -> &'a Facts {
+        let looked = Looked::at(plan, call);
+        if looked.is_bare
+            && let Some(facts) = plan.bare_facts(call)
+        {
+            return facts;
+        }
+        if !self.is_set || !looked.is_key(&self.key, plan, call) {
+            self.renew(&looked, plan, call);
+        }
+        &self.facts
+    }
+
+    fn renew(&mut self, looked: &Looked<'_>, plan: &Plan, call: &Invocation<'_>) {
+        looked.write_key(plan, call, &mut self.key);
+        plan.facts(call, &mut self.facts);
+        self.is_set = self.key.len() <= LONGEST;
+        if !self.is_set {
+            self.key = Vec::new();
         }
     }
 }

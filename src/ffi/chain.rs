@@ -17,11 +17,13 @@ use crate::chain::chain::Chain;
 use crate::chain::names;
 use crate::chain::pick::{Balance, Outcome, Picked, ProviderReport, Ticket};
 use crate::chain::picking::Wish;
+use crate::chain::plan::Plan;
 use crate::chain::url::Url;
 use crate::engine::Engine;
 use crate::engine::routing::{ChainWish, RoutingChain};
 use crate::error::{Error, Status};
 use crate::rules::dialect::Dialect;
+use crate::sys::record::{self, Record};
 use crate::sys::slab::owned::Owned;
 use core::ffi::c_char;
 use parking_lot::Mutex;
@@ -276,6 +278,7 @@ impl PickRequest<'_> {
 }
 
 /// The chain behind a pointer, while its engine is open.
+#[inline(always)]
 pub(super) fn open<'a>(self_: *const byway_chain) -> Result<&'a ChainHandle, Fail> {
     let chain = handle::shared(self_, "self")?;
     chain.engine.check_open()?;
@@ -475,16 +478,56 @@ pub unsafe extern "C" fn byway_chain_route(
     out: *mut *mut byway_choice,
     err: *mut *mut byway_error,
 ) -> byway_status {
+    // What the thread has at hand is enough for an answer that was given before.
+    let (remembered, waiting) = call_bare((None, None), || {
+        // SAFETY: by the header's contract `out` and `err` are NULL or a place for one pointer.
+        let (Some(out), err) = (unsafe { (out.as_mut(), err.as_mut()) }) else { return Ok((None, None)) };
+        let (chain, record, stamp) = known(self_, invocation)?;
+        let (plan, place) = match chain.recall(record, stamp, |plan| place_in(plan, invocation)) {
+            Ok(known) => known,
+            Err(waiting) => return Ok((None, waiting)),
+        };
+        match choice::hand_out_here(record, plan, place) {
+            Ok(handle) => *out = handle,
+            Err(plan) => return Ok((None, plan.give_back())),
+        }
+        if let Some(err) = err {
+            *err = core::ptr::null_mut();
+        }
+        Ok((Some(Status::OK.0), None))
+    });
+    if let Some(status) = remembered {
+        return status;
+    }
+    waiting.into_iter().for_each(choice::sweep);
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
         let chain = open(self_)?;
         let read = invocation::read(invocation)?;
-        *out = match chain.chain().settled(&read.as_call()) {
-            Ok(choice) => choice::hand_out(choice),
-            Err(_) => choice::hand_out(chain.chain().route(&read.as_call())?),
-        };
+        *out = choice::hand_out(chain.chain().route(&read.as_call())?);
         Ok(Status::OK)
     })
+}
+
+/// What a call that was answered before needs: an open chain, what the thread has at hand, and the call's stamp.
+#[inline(always)]
+fn known<'a>(
+    self_: *const byway_chain,
+    invocation: *const byway_invocation,
+) -> Result<(&'a Chain, &'static Record, u64), Fail> {
+    let chain = open(self_)?;
+    let (Some(stamp), Some(record)) = (handle::glance(invocation), record::try_current()) else {
+        return Err(Fail::Status(Status::E_STATE));
+    };
+    Ok((chain.chain(), record, stamp))
+}
+
+/// The place of a call in a world, by its text.
+fn place_in(plan: &Plan, invocation: *const byway_invocation) -> Option<u32> {
+    let read = invocation::read(invocation).ok()?;
+    let place = plan.quick_place(&read.as_call());
+    read.done();
+    place
 }
 
 /// Routes a call and copies the tags of the providers that may serve it, in list order: as many as fit into `cap`, and
@@ -502,6 +545,15 @@ pub unsafe extern "C" fn byway_chain_route_tags(
     generation: *mut u64,
     err: *mut *mut byway_error,
 ) -> byway_status {
+    let (remembered, waiting) = call_bare((None, None), || {
+        let (chain, record, stamp) = known(self_, invocation)?;
+        let room = arguments::room(tags, cap, "tags")?;
+        Ok(chain.recall_tags(record, stamp, |plan| place_in(plan, invocation), room))
+    });
+    waiting.into_iter().for_each(choice::sweep);
+    if let Some((count, world)) = remembered {
+        return tell(count, world, total, generation, err);
+    }
     call(err, || {
         let (total, generation) = (arguments::out_optional(total, 0), arguments::out_optional(generation, 0));
         let room = arguments::room(tags, cap, "tags")?;
@@ -516,6 +568,21 @@ pub unsafe extern "C" fn byway_chain_route_tags(
         }
         Ok(Status::OK)
     })
+}
+
+/// Fills the outputs of a call whose tags were copied.
+#[inline(always)]
+pub(super) fn tell(
+    count: usize,
+    world: u64,
+    total: *mut usize,
+    generation: *mut u64,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    arguments::out_optional(total, count);
+    arguments::out_optional(generation, world);
+    arguments::out_optional(err, core::ptr::null_mut());
+    Status::OK.0
 }
 
 /// Routes `count` calls over one world. `totals[i]` gets how many providers may serve call `i`, and `tags + i * cap`

@@ -8,8 +8,11 @@ use super::invokers::{InvokersHandle, byway_invokers};
 use super::status::byway_status;
 use super::text::{self, byway_text};
 use crate::chain::choice::Choice;
+use crate::chain::plan::Plan;
 use crate::chain::session::{Remembered, View};
 use crate::error::Status;
+use crate::sys::pinned::{self, Pinned, Waiting};
+use crate::sys::record::{self, Record};
 use crate::sys::slab::Cell;
 use std::sync::Arc;
 
@@ -77,6 +80,7 @@ impl Lent {
     }
 
     /// Shows nothing.
+    #[inline(always)]
     pub(crate) fn clear(&mut self) {
         self.set(ChoiceObject::Nothing);
     }
@@ -86,6 +90,24 @@ impl Drop for Lent {
     fn drop(&mut self) {
         self.clear();
         handle::free(self.0.cast::<byway_choice>());
+    }
+}
+
+/// As [`hand_out`], of a result that a world keeps, if the thread has a handle at hand; else it comes back.
+#[inline(always)]
+pub(crate) fn hand_out_here(
+    record: &Record,
+    plan: Pinned<Plan>,
+    place: u32,
+) -> Result<*mut byway_choice, Pinned<Plan>> {
+    let mut plan = Some(plan);
+    let handle = handle::hand_out_here(record, || match plan.take() {
+        Some(plan) => ChoiceObject::Own(Choice::settled(plan, place)),
+        None => ChoiceObject::Nothing,
+    });
+    match (handle, plan) {
+        (None, Some(plan)) => Err(plan),
+        (handle, _) => Ok(handle.unwrap_or(core::ptr::null_mut())),
     }
 }
 
@@ -225,10 +247,42 @@ pub unsafe extern "C" fn byway_choice_emptied_by(
 /// Ends a choice from `byway_chain_route`. NULL is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_choice_free(self_: *mut byway_choice) {
+    // One that this thread has routed and that pins its world by this thread's count needs nothing else.
+    let (ended, waiting) = call_bare((false, None), || {
+        let Some(record) = record::try_current() else { return Ok((false, None)) };
+        let cell = handle::cell(self_, "self")?;
+        let ChoiceObject::Own(choice) = cell.get() else { return Ok((false, None)) };
+        let Some(pin) = choice.pin() else { return Ok((false, None)) };
+        // SAFETY: it was just found live, and its owner says that nobody looks at it any more. The pin is all it holds.
+        let waiting = unsafe {
+            let waiting = pin.give_back_in_place();
+            cell.end_here(record);
+            waiting
+        };
+        Ok((true, waiting))
+    });
+    if !ended {
+        free_slowly(self_);
+    } else if let Some(waiting) = waiting {
+        sweep(waiting);
+    }
+}
+
+#[cold]
+fn free_slowly(self_: *mut byway_choice) {
     call_or((), || {
         if matches!(shown(self_)?, ChoiceObject::Own(_)) {
             handle::free(self_);
         }
+        Ok(())
+    });
+}
+
+/// Drops a world that waited for this thread alone; what it holds of the host's goes on the way out.
+#[cold]
+pub(crate) fn sweep(waiting: Waiting) {
+    call_or((), || {
+        pinned::sweep(waiting);
         Ok(())
     });
 }

@@ -3,6 +3,7 @@
 use super::guard::Fail;
 use crate::error::Status;
 use crate::sys::fork;
+use crate::sys::record::Record;
 use crate::sys::slab::owned::{Bound, Owned};
 use crate::sys::slab::{self, Cell, Exclusive, Refused, Slot, Visit};
 
@@ -157,6 +158,21 @@ where
     unsafe { Cell::enter(cell_pointer(pointer)) }.map_err(|why| not_mine(why, pointer.addr(), name))
 }
 
+/// The stamp of a handle of the calling thread, without taking it; `None` is no answer: take it to learn why.
+#[inline(always)]
+pub(crate) fn glance<C, V>(pointer: *const C) -> Option<u64>
+where
+    C: Opaque<Value = Bound<V>>,
+    Bound<V>: Slot,
+    V: Send,
+{
+    if !C::IS_VALUE && fork::is_child() {
+        return None;
+    }
+    // SAFETY: as in `cell`.
+    unsafe { Cell::glance(cell_pointer(pointer)) }
+}
+
 #[cold]
 fn not_mine(why: Refused, address: usize, name: &'static str) -> Fail {
     let inside = || crate::sys::record::try_current().is_some_and(|record| record.inside_object(address));
@@ -210,6 +226,12 @@ where
 #[inline]
 pub(crate) fn hand_out<C: Opaque>(value: C::Value) -> *mut C {
     C::Value::slab().insert(value).as_ptr().cast()
+}
+
+/// As [`hand_out`], from the cells this thread has at hand, if it has one.
+#[inline(always)]
+pub(crate) fn hand_out_here<C: Opaque>(record: &Record, make: impl FnOnce() -> C::Value) -> Option<*mut C> {
+    C::Value::slab().insert_here(record, make).map(|cell| cell.as_ptr().cast())
 }
 
 /// One more reference; returns the pointer, or a failure for what is not a live handle.

@@ -31,12 +31,12 @@ type Bytes = &'static [u8];
 /// What was set. The lifetimes say `'static`; they last as the host promised.
 #[derive(Default)]
 pub(crate) struct CallObject {
-    /// Names what is set, once and for ever in this process.
-    stamp: u64,
     method: Bytes,
     types: Vec<Bytes>,
     arguments: Vec<Option<Bytes>>,
     attachments: Vec<(Bytes, Bytes)>,
+    /// Bit [`bit_of`] of every attachment's key.
+    keys: u64,
 }
 
 /// Parameters, arguments or attachments one call may have.
@@ -51,21 +51,20 @@ fn fresh_stamps() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed).wrapping_mul(STAMPS)
 }
 
+/// Gives an invocation that is about to change another stamp, which no call of this process ever has again.
+#[inline(always)]
+fn changed(call: &mut Owned<'_, CallObject>) {
+    let next = call.stamp() + 1;
+    call.set_stamp(if next.is_multiple_of(STAMPS) { fresh_stamps() } else { next });
+}
+
+/// One of 64 bits for a key; most keys of a call have one of their own.
+#[inline(always)]
+fn bit_of(key: Bytes) -> u64 {
+    1 << ((key.last().map_or(0, |last| usize::from(*last)) ^ key.len() << 2) % 64)
+}
+
 impl CallObject {
-    /// Changes with everything that is set, and is never the same for another call.
-    #[inline(always)]
-    pub(crate) fn stamp(&self) -> u64 {
-        self.stamp
-    }
-
-    #[inline(always)]
-    fn changed(&mut self) {
-        self.stamp += 1;
-        if self.stamp.is_multiple_of(STAMPS) {
-            self.stamp = fresh_stamps();
-        }
-    }
-
     /// The call as the floor below takes it.
     #[inline(always)]
     pub(crate) fn as_call(&self) -> Invocation<'_> {
@@ -77,16 +76,29 @@ impl CallObject {
         }
     }
 
+    #[inline(always)]
     fn clear(&mut self) {
-        self.changed();
+        self.keys = 0;
         self.method = &[];
         self.types.clear();
         self.arguments.clear();
         self.attachments.clear();
     }
 
-    #[inline]
+    #[inline(always)]
     fn attach(&mut self, key: Bytes, value: Bytes) -> Result<(), Fail> {
+        let bit = bit_of(key);
+        if self.keys & bit != 0 || self.attachments.len() >= MOST {
+            return self.attach_again(key, value);
+        }
+        self.keys |= bit;
+        self.attachments.push((key, value));
+        Ok(())
+    }
+
+    /// The key may be there already.
+    #[inline(never)]
+    fn attach_again(&mut self, key: Bytes, value: Bytes) -> Result<(), Fail> {
         if let Some((_, own)) = self.attachments.iter_mut().find(|(own, _)| hash::same(own, key)) {
             *own = value;
             return Ok(());
@@ -94,6 +106,7 @@ impl CallObject {
         if self.attachments.len() >= MOST {
             return Err(Fail::Parameter(Status::E_LIMIT, "key"));
         }
+        self.keys |= bit_of(key);
         self.attachments.push((key, value));
         Ok(())
     }
@@ -112,7 +125,7 @@ fn write(
 ) -> byway_status {
     status_bare(|| {
         let mut call = handle::owned(self_, "self")?;
-        call.changed();
+        changed(&mut call);
         body(&mut call)?;
         call.done();
         Ok(Status::OK)
@@ -139,12 +152,12 @@ pub unsafe extern "C" fn byway_invocation_new(
         let out = arguments::out_handle(out, "out")?;
         guard::prepare()?;
         *out = handle::hand_out_owned(CallObject {
-            stamp: fresh_stamps(),
             types: Vec::with_capacity(8),
             arguments: Vec::with_capacity(8),
             attachments: Vec::with_capacity(8),
             ..CallObject::default()
         });
+        handle::owned(*out, "out")?.set_stamp(fresh_stamps());
         Ok(Status::OK)
     })
 }
@@ -155,10 +168,21 @@ pub unsafe extern "C" fn byway_invocation_new(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_invocation_reset(self_: *mut byway_invocation) -> byway_status {
     status_bare(|| {
-        handle::adopt(self_, "self")?;
-        handle::owned(self_, "self")?.clear();
+        let mut call = match handle::owned(self_, "self") {
+            Ok(call) => call,
+            Err(_) => adopted(self_)?,
+        };
+        changed(&mut call);
+        call.clear();
+        call.done();
         Ok(Status::OK)
     })
+}
+
+#[cold]
+fn adopted<'a>(self_: *mut byway_invocation) -> Result<Owned<'a, CallObject>, Fail> {
+    handle::adopt(self_, "self")?;
+    handle::owned(self_, "self")
 }
 
 /// Sets the method name as called, for example `sayHello` or `$invoke`. Borrowed. `len` may be `BYWAY_NUL`.

@@ -1,7 +1,7 @@
 //! `byway_session`: routing on one thread, for next to nothing per call.
 
 use super::arguments;
-use super::chain::{PickRequest, byway_chain, byway_pick_options, byway_picked};
+use super::chain::{PickRequest, byway_chain, byway_pick_options, byway_picked, tell};
 use super::choice::{Lent, byway_choice};
 use super::error::byway_error;
 use super::guard::{call, call_bare, call_or};
@@ -75,14 +75,13 @@ pub unsafe extern "C" fn byway_session_route(
         let mut guard = handle::owned(self_, "self")?;
         let SessionObject { lent, session, engine } = &mut *guard;
         engine.check_open()?;
-        let read = invocation::read(invocation)?;
-        let Some(answer) = session.recall(read.stamp(), || read.as_call()) else { return Ok(None) };
+        let Some(slot) = recall(session, invocation) else { return Ok(None) };
+        let Some(answer) = session.remembered(slot) else { return Ok(None) };
         if let Some(err) = err {
             *err = core::ptr::null_mut();
         }
         // SAFETY: the session keeps what the answer borrows until its next call, which replaces it.
         *out = unsafe { lent.show_remembered(answer) };
-        read.done();
         guard.done();
         Ok(Some(Status::OK.0))
     });
@@ -90,6 +89,24 @@ pub unsafe extern "C" fn byway_session_route(
         Some(status) => status,
         None => route_anew(self_, invocation, out, err),
     }
+}
+
+/// Where a session remembers the answer of a call: by the call's stamp, else by its text.
+#[inline(always)]
+fn recall(session: &mut Session, invocation: *const byway_invocation) -> Option<usize> {
+    let stamp = handle::glance(invocation)?;
+    match session.recall(stamp) {
+        Some(slot) => Some(slot),
+        None => recall_by_text(session, invocation),
+    }
+}
+
+#[inline(never)]
+fn recall_by_text(session: &mut Session, invocation: *const byway_invocation) -> Option<usize> {
+    let read = invocation::read(invocation).ok()?;
+    let found = session.recall_by_text(read.stamp(), &read.as_call());
+    read.done();
+    found
 }
 
 #[cold]
@@ -110,6 +127,58 @@ fn route_anew(
         let view = session.route(&read.as_call())?;
         // SAFETY: as above.
         *out = unsafe { lent.show(view) };
+        Ok(Status::OK)
+    })
+}
+
+/// Routes a call and copies the tags of the providers that may serve it, as `byway_chain_route_tags` does, for a thread
+/// that has a session: what the session remembers is copied without a locked instruction, and nothing is pinned beyond
+/// the session. As many tags as fit go into `cap`, and how many there are into `*total`; `(NULL, 0)` counts. `*total` and
+/// `*generation` (the number of the world that answered) may be NULL. The choice the session lent before shows nothing
+/// from then on.
+///
+/// Errors: `BYWAY_E_BUSY` on another thread; what a host's router failed with.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byway_session_route_tags(
+    self_: *mut byway_session,
+    invocation: *const byway_invocation,
+    tags: *mut u64,
+    cap: usize,
+    total: *mut usize,
+    generation: *mut u64,
+    err: *mut *mut byway_error,
+) -> byway_status {
+    let remembered = call_bare(None, || {
+        let room = arguments::room(tags, cap, "tags")?;
+        let mut guard = handle::owned(self_, "self")?;
+        let SessionObject { lent, session, engine } = &mut *guard;
+        engine.check_open()?;
+        let Some(slot) = recall(session, invocation) else { return Ok(None) };
+        let Some(answer) = session.remembered(slot) else { return Ok(None) };
+        lent.clear();
+        let told = answer.tags_into(room);
+        guard.done();
+        Ok(Some(told))
+    });
+    if let Some((count, world)) = remembered {
+        return tell(count, world, total, generation, err);
+    }
+    call(err, || {
+        let (total, generation) = (arguments::out_optional(total, 0), arguments::out_optional(generation, 0));
+        let room = arguments::room(tags, cap, "tags")?;
+        let mut guard = handle::owned(self_, "self")?;
+        let SessionObject { lent, session, engine } = &mut *guard;
+        engine.check_open()?;
+        lent.clear();
+        let read = invocation::read(invocation)?;
+        let view = session.route(&read.as_call())?;
+        let count = view.tags_into(room);
+        if let Some(total) = total {
+            *total = count;
+        }
+        if let Some(generation) = generation {
+            *generation = view.generation();
+        }
         Ok(Status::OK)
     })
 }

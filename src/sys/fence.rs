@@ -23,11 +23,17 @@ pub fn init() {
 /// The cheap side. Pairs with [`heavy`] only.
 #[inline(always)]
 pub fn light() {
-    if MODE.load(Ordering::Relaxed) == EXPEDITED {
-        compiler_fence(Ordering::SeqCst);
-    } else {
-        fence(Ordering::SeqCst);
+    if MODE.load(Ordering::Relaxed) != EXPEDITED {
+        plain();
     }
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// Out of the way of those who need it not.
+#[cold]
+#[inline(never)]
+fn plain() {
+    fence(Ordering::SeqCst);
 }
 
 /// The dear side: a few hundred nanoseconds.

@@ -8,6 +8,7 @@ pub mod descriptor;
 pub mod fence;
 pub mod fork;
 pub mod futex;
+pub mod pinned;
 pub mod poller;
 pub mod published;
 pub mod record;

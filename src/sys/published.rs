@@ -4,29 +4,33 @@
 //! A reader writes the pointer into a slot of its thread's record, a hazard, and looks whether it is still the current
 //! one. A writer swaps the pointer, makes every thread pass the asymmetric fence, and drops what no slot holds. What a
 //! slot holds waits on a list, and the reader that finds the pointer changed when it leaves looks through the list
-//! again: so nothing waits for the next change, and nobody waits for a reader.
+//! again: so nothing waits for the next change, and nobody waits for a reader. References that outlast the look are
+//! [`pinned`], or counted.
 
-use super::{fence, record};
+use super::pinned::{self, Pinned, Waiting};
+use super::record::{self, Record};
+use super::{fence, fork};
 use core::fmt;
 use core::ops::Deref;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering};
-use parking_lot::Mutex;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// A shared value that is replaced as a whole.
-pub struct Published<T> {
+pub struct Published<T: Send + Sync + 'static> {
     /// From [`Arc::into_raw`]; never null.
     pointer: AtomicPtr<T>,
-    /// What was replaced and was being looked at.
-    retired: Mutex<Vec<Arc<T>>>,
+    /// Tells what this has published from what others have.
+    id: u64,
 }
 
-impl<T> Published<T> {
+impl<T: Send + Sync + 'static> Published<T> {
     /// Publishes a first value.
     pub fn new(value: Arc<T>) -> Published<T> {
         fence::init();
-        Published { pointer: AtomicPtr::new(Arc::into_raw(value).cast_mut()), retired: Mutex::default() }
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Published { pointer: AtomicPtr::new(Arc::into_raw(value).cast_mut()), id }
     }
 
     /// The current value, for a look that is not long.
@@ -54,12 +58,41 @@ impl<T> Published<T> {
         }
     }
 
+    /// A look by a thread that knows its record, when no other look of its is under way; no answer when the value has
+    /// just been replaced. With something beside it, [`pinned::sweep`] must follow: what goes then may run anything.
+    #[inline(always)]
+    pub fn glimpse<R>(&self, record: &Record, body: impl FnOnce(&T) -> R) -> (Option<R>, Option<Waiting>) {
+        let Some(slot) = record.first_hazard() else { return (None, None) };
+        let pointer = self.pointer.load(Ordering::Acquire);
+        slot.store(pointer.cast(), Ordering::Release);
+        fence::light();
+        // A panic leaves the slot taken and the value waiting, no more.
+        let seen = if self.pointer.load(Ordering::Acquire) == pointer {
+            // SAFETY: the pointer is from `Arc::into_raw`, and the slot keeps its value.
+            Some(body(unsafe { &*pointer }))
+        } else {
+            None
+        };
+        slot.store(ptr::null_mut(), Ordering::Release);
+        fence::light();
+        let changed = seen.is_none() || self.pointer.load(Ordering::Relaxed) != pointer;
+        (seen, changed.then_some(Waiting::of(self.id)))
+    }
+
+    /// A reference to the current value that costs no locked instruction. `Err`: ask for [`load`](Self::load); with
+    /// something, [`pinned::sweep`] must follow.
+    #[inline(always)]
+    pub fn pin(&self, record: &'static Record) -> Result<Pinned<T>, Option<Waiting>> {
+        // SAFETY: what the pointer shows is from `Arc::into_raw`, and `replace` and `drop` retire it.
+        unsafe { Pinned::take(record, &self.pointer) }
+    }
+
     /// Deep inside nested looks of this thread no slot is left.
     #[cold]
     fn read_slowly(&self) -> Reading<'_, T> {
         let kept = {
             // Under this lock nothing is replaced, so the count of the current value cannot reach 0.
-            let _retired = self.retired.lock();
+            let _held = pinned::hold_replacements();
             let pointer = self.pointer.load(Ordering::Acquire);
             // SAFETY: the pointer is from `Arc::into_raw`, and its reference is this object's as long as the lock lasts.
             unsafe {
@@ -85,53 +118,40 @@ impl<T> Published<T> {
     /// Publishes another value. The one before is dropped by [`sweep`](Self::sweep), which must follow; in between the
     /// caller may give back its locks, because what the value holds runs when it is dropped.
     pub fn replace(&self, value: Arc<T>) {
-        let mut retired = self.retired.lock();
+        let mut retired = pinned::hold_replacements();
         let before = self.pointer.swap(Arc::into_raw(value).cast_mut(), Ordering::SeqCst);
         // SAFETY: the pointer is from `Arc::into_raw`, and its reference was this object's until the swap.
-        retired.push(unsafe { Arc::from_raw(before) });
+        pinned::retire(&mut retired, self.id, unsafe { Arc::from_raw(before) });
     }
 
     /// Drops what was replaced and nobody looks at any more. The rest goes when those who look are done.
-    #[cold]
     pub fn sweep(&self) {
-        let gone: Vec<Arc<T>> = {
-            let mut retired = self.retired.lock();
-            if retired.is_empty() {
-                return;
-            }
-            // Either a reader's slot is seen below, or the reader sees that the pointer has changed.
-            fence::heavy();
-            let held = record::hazards();
-            let is_held = |value: &Arc<T>| held.contains(&Arc::as_ptr(value).cast());
-            let (stays, gone) = core::mem::take(&mut *retired).into_iter().partition(is_held);
-            *retired = stays;
-            gone
-        };
-        drop(gone);
+        pinned::sweep(Waiting::of(self.id));
     }
 }
 
-impl<T> Drop for Published<T> {
+impl<T: Send + Sync + 'static> Drop for Published<T> {
     fn drop(&mut self) {
-        // SAFETY: the pointer is from `Arc::into_raw`; this object's reference ends here, and nobody reads any more.
-        drop(unsafe { Arc::from_raw(*self.pointer.get_mut()) });
+        if fork::is_child() {
+            return;
+        }
+        // SAFETY: the pointer is from `Arc::into_raw`; this object's reference ends here. Nobody looks any more, but
+        // references may be out.
+        let last = unsafe { Arc::from_raw(*self.pointer.get_mut()) };
+        pinned::retire(&mut pinned::hold_replacements(), self.id, last);
+        self.sweep();
     }
 }
 
-impl<T> fmt::Debug for Published<T> {
+impl<T: Send + Sync + 'static> fmt::Debug for Published<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Published")
     }
 }
 
-// SAFETY: as for an `Arc<T>` behind a lock.
-unsafe impl<T: Send + Sync> Send for Published<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send + Sync> Sync for Published<T> {}
-
 /// A look at the current value.
 #[derive(Debug)]
-pub struct Reading<'a, T> {
+pub struct Reading<'a, T: Send + Sync + 'static> {
     owner: &'a Published<T>,
     pointer: *mut T,
     slot: Option<&'static AtomicPtr<()>>,
@@ -141,7 +161,7 @@ pub struct Reading<'a, T> {
     _kept: Option<Arc<T>>,
 }
 
-impl<T> Reading<'_, T> {
+impl<T: Send + Sync + 'static> Reading<'_, T> {
     /// A reference that outlasts the look.
     #[inline]
     pub fn share(&self) -> Arc<T> {
@@ -153,7 +173,7 @@ impl<T> Reading<'_, T> {
     }
 }
 
-impl<T> Deref for Reading<'_, T> {
+impl<T: Send + Sync + 'static> Deref for Reading<'_, T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
@@ -162,7 +182,7 @@ impl<T> Deref for Reading<'_, T> {
     }
 }
 
-impl<T> Drop for Reading<'_, T> {
+impl<T: Send + Sync + 'static> Drop for Reading<'_, T> {
     #[inline]
     fn drop(&mut self) {
         let Some(slot) = self.slot else { return };
@@ -179,21 +199,25 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-    struct Counted<'a>(&'a AtomicUsize, u64, u64);
+    struct Counted(Arc<AtomicUsize>, u64, u64);
 
-    impl Drop for Counted<'_> {
+    impl Drop for Counted {
         fn drop(&mut self) {
             self.1 = u64::MAX;
             self.0.fetch_add(1, Ordering::SeqCst);
         }
     }
 
+    fn counted(dropped: &Arc<AtomicUsize>, number: u64) -> Arc<Counted> {
+        Arc::new(Counted(Arc::clone(dropped), number, number))
+    }
+
     #[test]
     fn what_is_looked_at_stays_and_goes_when_the_look_ends() {
-        let dropped = AtomicUsize::new(0);
-        let published = Published::new(Arc::new(Counted(&dropped, 1, 1)));
+        let dropped = Arc::default();
+        let published = Published::new(counted(&dropped, 1));
         let looks: Vec<_> = (0..20).map(|_| published.read()).collect();
-        published.replace(Arc::new(Counted(&dropped, 2, 2)));
+        published.replace(counted(&dropped, 2));
         published.sweep();
         assert_eq!(dropped.load(Ordering::SeqCst), 0, "twenty looks");
         assert!(looks.iter().all(|look| look.1 == 1));
@@ -210,12 +234,12 @@ mod tests {
     /// A reader has written the first value into its slot, and looks whether it is current only after the writer's sweep.
     #[test]
     fn what_a_reader_missed_goes_when_its_look_ends() {
-        let dropped = AtomicUsize::new(0);
-        let published = Published::new(Arc::new(Counted(&dropped, 1, 1)));
+        let dropped = Arc::default();
+        let published = Published::new(counted(&dropped, 1));
         let slot = record::current().free_hazard().unwrap();
         let seen = published.pointer.load(Ordering::Acquire);
         slot.store(seen.cast(), Ordering::Release);
-        published.replace(Arc::new(Counted(&dropped, 2, 2)));
+        published.replace(counted(&dropped, 2));
         published.sweep();
         let look = published.look(slot, seen);
         assert_eq!((look.1, dropped.load(Ordering::SeqCst)), (2, 0));
@@ -224,11 +248,91 @@ mod tests {
     }
 
     #[test]
+    fn a_pinned_value_stays_until_the_last_pin_comes_back_from_wherever() {
+        let dropped = Arc::default();
+        let published = Published::new(counted(&dropped, 1));
+        let pin = || published.pin(record::current()).unwrap();
+        let (here, elsewhere) = (pin(), [pin(), pin()]);
+        published.replace(counted(&dropped, 2));
+        published.sweep();
+        let newer = pin();
+        assert_eq!((here.1, newer.1, dropped.load(Ordering::SeqCst)), (1, 2, 0));
+        drop(here);
+        assert_eq!(dropped.load(Ordering::SeqCst), 0, "two are out");
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                assert!(!elsewhere[0].is_mine());
+                drop(elsewhere);
+            });
+        });
+        assert_eq!(dropped.load(Ordering::SeqCst), 1, "the last one takes it along");
+        drop(published);
+        assert_eq!(
+            (newer.1, dropped.load(Ordering::SeqCst)),
+            (2, 1),
+            "also when nothing is published any more"
+        );
+        drop(newer);
+        assert_eq!(dropped.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn a_thread_pins_some_values_and_the_others_are_counted() {
+        let dropped = Arc::default();
+        let many: Vec<_> = (0..20).map(|number| Published::new(counted(&dropped, number))).collect();
+        let pins: Vec<_> = many.iter().map(|published| published.pin(record::current())).collect();
+        // A thread that had the record before may have references out still.
+        let pinned = pins.iter().filter(|pin| pin.is_ok()).count();
+        assert!((1..=pinned::PINS).contains(&pinned), "{pinned}");
+        assert!(many.iter().zip(&pins).all(|(published, pin)| {
+            let number = published.load().1;
+            pin.as_ref().map_or_else(Option::is_none, |pin| pin.1 == number && pin.share().1 == number)
+        }));
+        drop(many);
+        assert_eq!(dropped.load(Ordering::SeqCst), 20 - pinned);
+        drop(pins);
+        assert_eq!(dropped.load(Ordering::SeqCst), 20);
+        let again = Published::new(counted(&dropped, 1));
+        assert!(again.pin(record::current()).is_ok(), "places are free again");
+    }
+
+    /// Pins taken on one thread come back on another while a writer replaces the value.
+    #[test]
+    fn pins_change_threads_while_writers_replace_the_value() {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let rounds = if cfg!(miri) { 20 } else { 3_000 };
+        let published = Published::new(counted(&dropped, 0));
+        let (send, receive) = std::sync::mpsc::sync_channel::<Pinned<Counted>>(8);
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    match published.pin(record::current()) {
+                        Ok(pin) if pin.1 % 3 == 0 => drop(pin),
+                        Ok(pin) => send.send(pin).unwrap(),
+                        Err(waiting) => pinned::sweep(waiting.expect("one place is enough for a value")),
+                    }
+                }
+                drop(send);
+            });
+            scope.spawn(|| receive.into_iter().for_each(|pin| assert_eq!(pin.1, pin.2)));
+            for number in 1..=rounds as u64 {
+                published.replace(counted(&dropped, number));
+                published.sweep();
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(dropped.load(Ordering::SeqCst), rounds, "all but the last");
+        drop(published);
+        assert_eq!(dropped.load(Ordering::SeqCst), rounds + 1);
+    }
+
+    #[test]
     fn readers_see_whole_values_while_writers_replace_them() {
-        let dropped = AtomicUsize::new(0);
+        let dropped = Arc::new(AtomicUsize::new(0));
         let rounds = if cfg!(miri) { 20 } else { 5_000 };
         {
-            let published = Published::new(Arc::new(Counted(&dropped, 0, 0)));
+            let published = Published::new(counted(&dropped, 0));
             let (stop, looked) = (AtomicBool::new(false), AtomicUsize::new(0));
             std::thread::scope(|scope| {
                 for reader in 0..3 {
@@ -247,7 +351,7 @@ mod tests {
                     });
                 }
                 for number in 1..=rounds as u64 {
-                    published.replace(Arc::new(Counted(&dropped, number, number)));
+                    published.replace(counted(&dropped, number));
                     published.sweep();
                 }
                 stop.store(true, Ordering::Relaxed);

@@ -6,7 +6,8 @@
 //! without a counter on every callback, that no callback of an engine is running any more (a hazard pointer with an
 //! asymmetric fence).
 
-use super::fence;
+use super::pinned::{PINS, Pin};
+use super::{fence, thread};
 use core::cell::{Cell, UnsafeCell};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -20,6 +21,9 @@ pub const MAX_DEPTH: usize = 16;
 /// Looks at [published](super::published) values nested on one thread that need no count.
 const HAZARDS: usize = 4;
 
+/// Numbers kept for the floors above, see [`Record::note`].
+const NOTES: usize = 16;
+
 /// Work put off until the thread leaves the library, when no lock of ours is held.
 pub type Job = Box<dyn FnOnce()>;
 
@@ -30,10 +34,20 @@ pub(super) struct Cache {
     pub(super) len: usize,
 }
 
+/// A number kept under two others.
+#[derive(Clone, Copy)]
+struct Note {
+    keys: (u64, u64),
+    value: u32,
+}
+
 /// One thread's record.
 pub struct Record {
     /// What this thread looks at and nobody may drop; null where nothing.
     hazards: [AtomicPtr<()>; HAZARDS],
+    /// What this thread handed out references to.
+    pins: [Pin; PINS],
+    notes: [Cell<Note>; NOTES],
     engines: [AtomicU64; MAX_DEPTH],
     objects: [AtomicUsize; MAX_DEPTH],
     depth: AtomicUsize,
@@ -60,7 +74,9 @@ impl Drop for Leaver {
         let record = CURRENT.replace(ptr::null());
         if !record.is_null() {
             // SAFETY: records are never freed.
-            unsafe { (*record).in_use.store(false, Ordering::Release) };
+            let record = unsafe { &*record };
+            record.belongs_to(0);
+            record.in_use.store(false, Ordering::Release);
         }
     }
 }
@@ -92,6 +108,7 @@ pub fn try_current() -> Option<&'static Record> {
 #[cold]
 fn register() -> &'static Record {
     let record = adopt().unwrap_or_else(create);
+    record.belongs_to(thread::token());
     CURRENT.set(record);
     // Fails while the thread is being torn down: then the record stays taken, which costs a few hundred bytes.
     let _ = LEAVER.try_with(|_| ());
@@ -115,6 +132,8 @@ fn adopt() -> Option<&'static Record> {
 fn create() -> &'static Record {
     let record: &'static Record = Box::leak(Box::new(Record {
         hazards: [const { AtomicPtr::new(ptr::null_mut()) }; HAZARDS],
+        pins: [const { Pin::new() }; PINS],
+        notes: [const { Cell::new(Note { keys: (0, 0), value: 0 }) }; NOTES],
         engines: [const { AtomicU64::new(0) }; MAX_DEPTH],
         objects: [const { AtomicUsize::new(0) }; MAX_DEPTH],
         depth: AtomicUsize::new(0),
@@ -176,10 +195,58 @@ impl Record {
         self.objects.iter().take(self.callback_depth()).any(|slot| slot.load(Ordering::Relaxed) == object)
     }
 
+    /// The first slot, if it holds nothing.
+    #[inline(always)]
+    pub(super) fn first_hazard(&self) -> Option<&AtomicPtr<()>> {
+        self.hazards.first().filter(|slot| slot.load(Ordering::Relaxed).is_null())
+    }
+
     /// A slot that holds nothing. Only this thread writes to it.
     #[inline]
     pub(super) fn free_hazard(&self) -> Option<&AtomicPtr<()>> {
         self.hazards.iter().find(|slot| slot.load(Ordering::Relaxed).is_null())
+    }
+
+    fn belongs_to(&self, thread: usize) {
+        for pin in &self.pins {
+            pin.belongs_to(thread);
+        }
+    }
+
+    /// Where references to `pointer` are counted, or may be from now on.
+    #[inline(always)]
+    pub(super) fn pin_for(&self, pointer: *const ()) -> Option<&Pin> {
+        // Allocations of one kind differ above these bits.
+        let first = (pointer.addr() >> 8 ^ pointer.addr() >> 12) % PINS;
+        match self.pins.get(first) {
+            Some(pin) if pin.may_count(pointer) => Some(pin),
+            _ => self.pin_elsewhere(pointer),
+        }
+    }
+
+    #[cold]
+    fn pin_elsewhere(&self, pointer: *const ()) -> Option<&Pin> {
+        self.pins.iter().find(|pin| pin.may_count(pointer))
+    }
+
+    #[inline(always)]
+    fn place_of(&self, keys: (u64, u64)) -> Option<&Cell<Note>> {
+        self.notes.get((keys.0 ^ keys.0 >> 32 ^ keys.1) as usize % NOTES)
+    }
+
+    /// What this thread noted under two numbers, of which the first is not 0; a later note may have taken its place.
+    #[inline(always)]
+    pub fn noted(&self, keys: (u64, u64)) -> Option<u32> {
+        let note = self.place_of(keys)?.get();
+        (note.keys == keys).then_some(note.value)
+    }
+
+    /// Notes a number for [`Record::noted`].
+    #[inline]
+    pub fn note(&self, keys: (u64, u64), value: u32) {
+        if let Some(place) = self.place_of(keys) {
+            place.set(Note { keys, value });
+        }
     }
 
     /// The library was entered on this thread.
@@ -282,14 +349,26 @@ pub fn anyone_inside(engine: u64) -> bool {
     false
 }
 
-/// What all threads look at. The caller has made it unreachable and passed the heavy side of the fence.
-pub(super) fn hazards() -> Vec<*const ()> {
+/// Every thread's pins.
+pub(super) fn each_pin(mut visit: impl FnMut(&'static Pin)) {
+    let mut at = ALL.load(Ordering::Acquire);
+    // SAFETY: as in `adopt`.
+    while let Some(record) = unsafe { at.as_ref() } {
+        record.pins.iter().for_each(&mut visit);
+        at = record.next.load(Ordering::Acquire);
+    }
+}
+
+/// What all threads look at, and what references are out to. The caller has made it unreachable and passed the heavy
+/// side of the fence.
+pub(super) fn held() -> Vec<*const ()> {
     let mut held = Vec::new();
     let mut at = ALL.load(Ordering::Acquire);
     // SAFETY: as in `adopt`.
     while let Some(record) = unsafe { at.as_ref() } {
         let slots = record.hazards.iter().map(|slot| slot.load(Ordering::Acquire).cast_const());
         held.extend(slots.filter(|pointer| !pointer.is_null()));
+        held.extend(record.pins.iter().filter_map(Pin::held));
         at = record.next.load(Ordering::Acquire);
     }
     held

@@ -153,6 +153,26 @@ impl<T: Slot> Slab<T> {
         cell
     }
 
+    /// As [`Slab::insert`], from the cells this thread has at hand, if it has one; `make` writes the value in place.
+    #[inline(always)]
+    pub fn insert_here(&self, record: &record::Record, make: impl FnOnce() -> T) -> Option<NonNull<Cell<T>>> {
+        let slot = record.cache(T::INFO.index)?;
+        let mut cache = slot.get();
+        let cell = NonNull::new(cache.head.cast::<Cell<T>>())?;
+        cache.head = next_of(cell);
+        cache.len -= 1;
+        slot.set(cache);
+        // SAFETY: a cell taken from the free list belongs to nobody else.
+        unsafe {
+            (*(*cell.as_ptr()).value.get()).write(make());
+            let header = &(*cell.as_ptr()).header;
+            header.count.store(1, Ordering::Relaxed);
+            header.word.store(Header::expect(T::INFO, LIVE), Ordering::Release);
+        }
+        record.count_live(T::INFO.index, 1);
+        Some(cell)
+    }
+
     #[inline]
     fn take(&self, record: &record::Record) -> NonNull<Cell<T>> {
         let Some(slot) = record.cache(T::INFO.index) else { return self.take_global(None) };
@@ -217,7 +237,11 @@ impl<T: Slot> Slab<T> {
     /// Puts a cell whose value is gone back. Its word says DEAD already.
     #[inline]
     fn put(&self, cell: NonNull<Cell<T>>) {
-        let record = record::current();
+        self.put_here(record::current(), cell);
+    }
+
+    #[inline(always)]
+    fn put_here(&self, record: &record::Record, cell: NonNull<Cell<T>>) {
         record.count_live(T::INFO.index, -1);
         let slot = record.cache(T::INFO.index);
         match slot {
@@ -629,6 +653,17 @@ impl<T: Slot + Send> Cell<T> {
             if forget { core::mem::forget(value) } else { drop(value) }
         }
         Ok(())
+    }
+
+    /// Ends a handle whose value needs no drop any more, without a locked instruction. Two frees of one handle at the
+    /// same time are not told apart, as little as a free that comes when the cell is in use again.
+    ///
+    /// # Safety
+    /// The handle was just found live, no call runs on it, and its owner ends it.
+    #[inline(always)]
+    pub unsafe fn end_here(&self, record: &record::Record) {
+        self.header.word.store(Header::expect(T::INFO, DEAD), Ordering::Release);
+        T::slab().put_here(record, NonNull::from(self));
     }
 
     /// LIVE or POISONED to DEAD, with the value taken out; `None` when it was neither.

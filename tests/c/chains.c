@@ -523,6 +523,47 @@ static void choices(void)
     byway_invokers_release(list);
 }
 
+static void *free_it(void *choice)
+{
+    byway_choice_free(choice);
+    return NULL;
+}
+
+/* From a call's second answer on, a thread counts by itself which worlds its choices pin. */
+static void pinned_worlds(void)
+{
+    byway_invokers_callbacks set = BYWAY_INVOKERS_CALLBACKS_INIT;
+    byway_invokers *list = NULL, *next = list_of_three();
+    byway_invocation *call = call_of("hello");
+    byway_choice *some[4] = { NULL, NULL, NULL, NULL }, *newer = NULL;
+    byway_chain *chain;
+    pthread_t thread;
+    int i;
+    set.destroy = on_destroy;
+    destroyed = 0;
+    NEED(byway_invokers_new(engine, three, tags, 3, 0, &set, &list, NULL));
+    chain = chain_over(list, "consumer://10.0.0.9/HelloService?application=web");
+    byway_invokers_release(list);
+    for (i = 0; i < 4; i++)
+        NEED(byway_chain_route(chain, call, &some[i], NULL));
+    NEED(byway_chain_set_invokers(chain, next, NULL, NULL));
+    byway_invokers_release(next);
+    NEED(byway_chain_route(chain, call, &newer, NULL));
+    OK(destroyed == 0 && byway_choice_generation(newer) > byway_choice_generation(some[3]), "worlds old and new");
+    for (i = 0; i < 3; i++)
+        byway_choice_free(some[i]);
+    OK(destroyed == 0 && byway_choice_len(some[3]) == 3, "the last choice holds the old one");
+    if (pthread_create(&thread, NULL, free_it, some[3]))
+        abort();
+    pthread_join(thread, NULL);
+    OK(destroyed == 1, "and takes it along, on another thread");
+    byway_chain_release(chain);
+    OK(byway_choice_len(newer) == 3, "a choice outlives its chain");
+    byway_choice_free(newer);
+    byway_choice_free(newer);
+    byway_invocation_free(call);
+}
+
 struct elsewhere {
     byway_session *session;
     byway_invocation *call;
@@ -567,6 +608,17 @@ static void sessions(void)
     OK(byway_choice_len(view) == 3, "the view stays as it is");
     NEED(byway_session_route(session, call, &second, NULL));
     OK(byway_choice_len(second) == 1, "the next call sees the new world");
+    for (i = 0, good = 1; i < 3; i++) {
+        uint64_t found[2] = { 0, 0 }, world = 0, of_chain = 0;
+        size_t total = 7;
+        good &= byway_session_route_tags(session, call, found, 2, &total, &world, &err) == BYWAY_OK && err == NULL
+                && total == 1 && found[0] == 102 && found[1] == 0;
+        NEED(byway_chain_route_tags(chain, call, NULL, 0, NULL, &of_chain, NULL));
+        good &= world == of_chain && world != 0;
+        good &= byway_session_route_tags(session, call, NULL, 0, &total, NULL, NULL) == BYWAY_OK && total == 1;
+    }
+    OK(good, "tags are copied, first and remembered, with the world's number");
+    OK(byway_choice_len(second) == 0, "and the choice lent before shows nothing");
     NEED(byway_engine_remove_rule(engine, TEXT("HelloService::.condition-router"), NULL));
 
     e.session = session;
@@ -576,6 +628,7 @@ static void sessions(void)
     STATUS(e.route, BYWAY_E_BUSY, "on another thread");
     STATUS(e.adopt, BYWAY_OK, "which may adopt it");
     STATUS(e.after, BYWAY_OK, "and then use it");
+    STATUS(byway_session_route_tags(session, call, NULL, 0, NULL, NULL, NULL), BYWAY_E_BUSY, "which also copies for nobody else");
     STATUS(byway_session_route(session, call, &view, &err), BYWAY_E_BUSY, "it is no longer ours");
     byway_error_message(err, &said);
     OK(strstr(said.data, "belongs to another thread") != NULL, "and says so: %s", said.data);
@@ -593,6 +646,7 @@ static void sessions(void)
     OK(byway_choice_len(view) == 3, "a session outlives its chain's handle");
     byway_session_free(session);
     STATUS(byway_session_route(session, call, &view, NULL), BYWAY_E_BAD_HANDLE, "a freed session");
+    STATUS(byway_session_route_tags(session, call, NULL, 0, NULL, NULL, NULL), BYWAY_E_BAD_HANDLE, "also for tags");
     byway_invocation_free(call);
     byway_invokers_release(list);
 }
@@ -776,6 +830,7 @@ int main(void)
     static_rules();
     calls();
     choices();
+    pinned_worlds();
     sessions();
     host_routers();
     picks();

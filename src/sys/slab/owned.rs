@@ -10,7 +10,7 @@ use super::{Cell, FREED, Header, LIVE, POISONED, Refused, Slot};
 use crate::sys::{fence, thread};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Content of a handle that belongs to a thread: the value and its owner.
 #[repr(C)]
@@ -26,12 +26,18 @@ pub struct Bound<V> {
 struct Owner {
     thread: AtomicUsize,
     inside: AtomicU32,
+    /// Names what is in the value, for [`Cell::glance`]; 0 when nothing does.
+    stamp: AtomicU64,
 }
 
 impl<V> Bound<V> {
     /// Belongs to the calling thread.
     pub fn here(value: V) -> Bound<V> {
-        let owner = Owner { thread: AtomicUsize::new(thread::token()), inside: AtomicU32::new(0) };
+        let owner = Owner {
+            thread: AtomicUsize::new(thread::token()),
+            inside: AtomicU32::new(0),
+            stamp: AtomicU64::new(0),
+        };
         Bound { value: MaybeUninit::new(value), owner }
     }
 }
@@ -73,6 +79,23 @@ where
             && owner.thread.load(Ordering::Relaxed) == me
             && cell.header.is_usable(<Bound<V> as Slot>::INFO);
         if stays { Ok(Owned { cell }) } else { Err(cell.step_back()) }
+    }
+
+    /// The stamp of a handle of the calling thread that no call is running on, without entering it: for whoever knows
+    /// from it what the value holds. A free or an adoption that comes meanwhile counts as one that comes afterwards.
+    ///
+    /// # Safety
+    /// As [`super::check`].
+    #[inline(always)]
+    pub unsafe fn glance(pointer: *const Self) -> Option<u64> {
+        // SAFETY: by this function's contract.
+        let owner = unsafe { super::check(pointer) }.ok()?.owner();
+        let mine = owner.thread.load(Ordering::Relaxed) == thread::token();
+        if mine && owner.inside.load(Ordering::Relaxed) == 0 {
+            Some(owner.stamp.load(Ordering::Relaxed))
+        } else {
+            None
+        }
     }
 
     /// Somebody freed or adopted the handle while this thread was entering.
@@ -204,6 +227,18 @@ where
     /// The cell, for its pointer.
     pub fn cell(&self) -> &Cell<Bound<V>> {
         self.cell
+    }
+
+    /// What names the content.
+    #[inline(always)]
+    pub fn stamp(&self) -> u64 {
+        self.cell.owner().stamp.load(Ordering::Relaxed)
+    }
+
+    /// Gives the content another name, before it is changed.
+    #[inline(always)]
+    pub fn set_stamp(&mut self, stamp: u64) {
+        self.cell.owner().stamp.store(stamp, Ordering::Relaxed);
     }
 
     /// Ends the call where it is known that nothing has panicked.

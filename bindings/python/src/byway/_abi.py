@@ -1120,6 +1120,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "byway_chain_recent": (c_int32, [c_void_p, c_int32, c_void_p, c_void_p]),
     "byway_session_new": (c_int32, [c_void_p, c_void_p, c_void_p]),
     "byway_session_route": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "byway_session_route_tags": (c_int32, [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
     "byway_session_pick": (c_int32, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
     "byway_session_adopt": (c_int32, [c_void_p, c_void_p]),
     "byway_session_idle": (c_int32, [c_void_p, c_void_p]),
