@@ -279,6 +279,14 @@ public:
             (void)detail::thrown::take();
         return choice_ref(out);
     }
+    /** Routes and copies as many tags as there is room for. */
+    result<routed> route_tags(const invocation &call, span<std::uint64_t> tags)
+    {
+        return detail::value<routed>([&](auto out, auto err) {
+            return byway_session_route_tags(get(), call.get(), tags.data(), tags.size(), &out->total, &out->generation,
+                                            err);
+        });
+    }
     result<picked> pick(const invocation &call, const byway_pick_options &options = pick_options())
     {
         return detail::value<picked>(

@@ -86,6 +86,10 @@ void chains()
     OK(shown.size() == 1 && shown.tag(0) == 7u && !shown.tag(1) && shown.generation() == chain.generation(),
        "a session shows its result");
     OK(session.pick(hello).value().tag == 7, "and picks");
+    room[0] = 0;
+    OK(session.route_tags(hello, room).value().total == 1 && room[0] == 7 &&
+           session.route_tags(hello, {}).value().generation == chain.generation(),
+       "and copies");
     byway_status elsewhere = BYWAY_OK;
     bool adopted = false;
     std::thread([&] {

@@ -40,6 +40,9 @@ class Chains(unittest.TestCase):
         self.assertIn(self.chain.pick(hello).tag, (100, 103))
         self.engine.remove_rule(self.key)
         self.assertEqual(len(session.tags(hello)), 6)
+        urls = [f"tri://10.0.1.{i}:20880/HelloService?application=demo" for i in range(200)]
+        self.chain.set_invokers(byway.Invokers(self.engine, urls, range(1, 201)))
+        self.assertEqual((session.tags(hello), self.chain.tags(hello)), (list(range(1, 201)),) * 2)
 
     def test_a_bad_rule_says_where_and_leaves_the_good_one(self):
         self.engine.set_rule(self.key, RULE)

@@ -1,7 +1,6 @@
 //! Natives of `io.byway.Session`.
 
 use crate::chain::{Wanted, give_picked};
-use crate::choice::{read_tags, tags_into};
 use crate::env::{Class, Env, address, call, handle, make};
 use crate::errors::{self, Fail};
 use crate::invocation::Asked;
@@ -11,7 +10,7 @@ use byway::ffi::error::byway_error_free;
 use byway::ffi::invocation::byway_invocation;
 use byway::ffi::session::{
     byway_session_adopt, byway_session_free, byway_session_idle, byway_session_new, byway_session_pick,
-    byway_session_route,
+    byway_session_route, byway_session_route_tags,
 };
 use core::ptr;
 use jni_sys::{jint, jlong, jlongArray};
@@ -67,13 +66,37 @@ extern "system" fn Java_io_byway_Session_routeFilled(
     env.guard(|| route(self_, Asked { invocation, notes, len }.ready()?))
 }
 
-/// The choice for a call that must succeed on this thread.
-fn lent(session: jlong, asked: Asked) -> Result<*const byway_choice, Fail> {
+/// Routes and reads the tags: few of them cost no allocation, and a result that has no room is asked for again.
+fn routed<T>(session: jlong, asked: Asked, body: impl FnOnce(&[u64]) -> Result<T, Fail>) -> Result<T, Fail> {
     let invocation = asked.ready()?;
-    let mut choice = ptr::null();
-    // SAFETY: a held session, an invocation of this thread, outputs of our own.
-    call(|err| unsafe { byway_session_route(handle(session), invocation, &mut choice, err) })?;
-    Ok(choice)
+    let ask = |room: &mut [u64]| {
+        let mut total = 0;
+        // SAFETY: handles that are checked by the engine, room and outputs of our own.
+        call(|err| unsafe {
+            byway_session_route_tags(
+                handle(session),
+                invocation,
+                room.as_mut_ptr(),
+                room.len(),
+                &mut total,
+                ptr::null_mut(),
+                err,
+            )
+        })
+        .map(|_| total)
+    };
+    let mut few = [0; 64];
+    let mut total = ask(&mut few)?;
+    if let Some(tags) = few.get(..total) {
+        return body(tags);
+    }
+    loop {
+        let mut many = vec![0; total];
+        total = ask(&mut many)?;
+        if let Some(tags) = many.get(..total) {
+            return body(tags);
+        }
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -85,10 +108,7 @@ extern "system" fn Java_io_byway_Session_tags(
     notes: jlong,
     len: jint,
 ) -> jlongArray {
-    env.guard(|| {
-        let choice = lent(self_, Asked { invocation, notes, len })?;
-        read_tags(choice, |tags| env.new_unsigned(tags))
-    })
+    env.guard(|| routed(self_, Asked { invocation, notes, len }, |tags| env.new_unsigned(tags)))
 }
 
 #[unsafe(no_mangle)]
@@ -102,8 +122,11 @@ extern "system" fn Java_io_byway_Session_tagsInto(
     into: jlongArray,
 ) -> jint {
     env.guard(|| {
-        let choice = lent(self_, Asked { invocation, notes, len })?;
-        tags_into(env, choice, into)
+        routed(self_, Asked { invocation, notes, len }, |tags| {
+            let room = env.length(into);
+            env.put_unsigned(into, tags.get(..room).unwrap_or(tags));
+            Ok(tags.len() as jint)
+        })
     })
 }
 

@@ -80,6 +80,23 @@ def _choice_tags(pointer: int) -> List[int]:
     return tags
 
 
+def _routed_tags(route: Callable[..., int], pointer: int, asked: int) -> List[int]:
+    """Routes and copies in one crossing; a result that has no room is asked for again."""
+    try:
+        room = _rooms.pop()
+    except IndexError:
+        room = _Numbers(64)
+    while True:
+        call(route, pointer, asked, room.at, room.size, room.total_at, None)
+        total = room.total.value
+        if total <= room.size:
+            break
+        room = _Numbers(total)
+    tags: List[int] = room.array[:total]
+    _rooms.append(room)
+    return tags
+
+
 class Choice(Handle):
     """Providers that may serve a call, by the host's numbers; pins the world it was made in."""
 
@@ -199,20 +216,7 @@ class Chain(Handle):
 
     def tags(self, invocation: Invocation) -> List[int]:
         """As ``route``, the host's numbers only, in one crossing."""
-        try:
-            room = _rooms.pop()
-        except IndexError:
-            room = _Numbers(64)
-        pointer, asked = self.pointer, invocation.pointer
-        while True:
-            call(lib.byway_chain_route_tags, pointer, asked, room.at, room.size, room.total_at, None)
-            total = room.total.value
-            if total <= room.size:
-                break
-            room = _Numbers(total)
-        tags: List[int] = room.array[:total]
-        _rooms.append(room)
-        return tags
+        return _routed_tags(lib.byway_chain_route_tags, self.pointer, invocation.pointer)
 
     def route_many(self, invocations: Sequence[Invocation], room: int = 64) -> List[List[int]]:
         """Several calls in one crossing, all in one world; at most ``room`` numbers a call."""
@@ -366,7 +370,7 @@ class Session(Handle):
 
     def tags(self, invocation: Invocation) -> List[int]:
         """Numbers of the providers that may serve the call."""
-        return _choice_tags(give(lib.byway_session_route, self.pointer, invocation.pointer))
+        return _routed_tags(lib.byway_session_route_tags, self.pointer, invocation.pointer)
 
     def pick(
         self,

@@ -161,6 +161,11 @@ public final class Session extends Handle {
         return routeFilled(invocation);
     }
 
+    private boolean isReady(Invocation invocation) {
+        Thread here = Thread.currentThread();
+        return open == here && invocation.ready == here;
+    }
+
     private View routeFilled(Invocation invocation) {
         long self = asking(invocation);
         try {
@@ -187,6 +192,17 @@ public final class Session extends Handle {
 
     /** Routes a call; the tags of the providers that may serve it, in one crossing. */
     public long[] tags(Invocation invocation) {
+        // As in `route`, without holding either.
+        if (isReady(invocation)) {
+            try {
+                return tags(pointer, invocation.pointer, 0, -1);
+            } catch (BywayException.Handle busy) {
+                unlessMoved(busy);
+            } finally {
+                Reference.reachabilityFence(this);
+                Reference.reachabilityFence(invocation);
+            }
+        }
         long self = asking(invocation);
         try {
             long asked = invocation.enter();
@@ -211,6 +227,16 @@ public final class Session extends Handle {
     /** Routes a call, copies as many tags as fit, and says how many there are. */
     public int tags(Invocation invocation, long[] into) {
         Objects.requireNonNull(into, "into");
+        if (isReady(invocation)) {
+            try {
+                return tagsInto(pointer, invocation.pointer, 0, -1, into);
+            } catch (BywayException.Handle busy) {
+                unlessMoved(busy);
+            } finally {
+                Reference.reachabilityFence(this);
+                Reference.reachabilityFence(invocation);
+            }
+        }
         long self = asking(invocation);
         try {
             long asked = invocation.enter();
@@ -340,11 +366,16 @@ public final class Session extends Handle {
     }
 
     private static void moved(long self, Invocation invocation, BywayException.Handle busy) {
+        unlessMoved(busy);
+        moved(self, invocation);
+    }
+
+    /** Goes on with what was thrown, unless it may come of another carrier. */
+    private static void unlessMoved(BywayException.Handle busy) {
         // With a cause it is what a router says of something else.
         if (busy.code() != Abi.E_BUSY || busy.getCause() != null) {
             throw busy;
         }
-        moved(self, invocation);
     }
 
     @Override
