@@ -14,7 +14,7 @@ LOADERS = {"copies"}
 # Children leave what they had on purpose: nothing is freed in them.
 LEAVES = {"forked", "children"}
 # Run threads against each other: what a race detector is for.
-RACES = {"threads", "queues", "dials", "endings"}
+RACES = {"threads", "queues", "dials", "endings", "outside", "waits"}
 
 
 def programs():
