@@ -16,6 +16,7 @@ use crate::error::Status;
 use crate::net::address::{AddressSpec, ExplicitProxy};
 use crate::net::{Address, Ip};
 use crate::sys::resolve::interface_index;
+use core::mem::offset_of;
 use std::sync::Arc;
 
 /// One IP address.
@@ -48,17 +49,18 @@ pub(super) fn checked(ip: &byway_ip, name: &'static str) -> Result<Ip, Fail> {
     }
 }
 
-/// An address from C that is known to be well formed.
-#[inline]
-pub(super) fn as_it_is(ip: &byway_ip) -> Ip {
-    Ip { bytes: ip.bytes, scope_id: ip.scope_id, family: ip.family, reserved: ip.reserved }
-}
-
-/// An address from C whose family was checked.
-#[inline]
-pub(super) fn known(ip: &byway_ip) -> Ip {
-    let b = ip.bytes;
-    if ip.family == 4 { Ip::v4([b[0], b[1], b[2], b[3]]) } else { Ip::v6(b, ip.scope_id) }
+/// Addresses from C as they are, checked or not: both records are the same bytes.
+#[inline(always)]
+pub(super) fn as_ips(ips: &[byway_ip]) -> &[Ip] {
+    const {
+        assert!(size_of::<byway_ip>() == size_of::<Ip>() && align_of::<byway_ip>() == align_of::<Ip>());
+        assert!(offset_of!(byway_ip, bytes) == offset_of!(Ip, bytes));
+        assert!(offset_of!(byway_ip, scope_id) == offset_of!(Ip, scope_id));
+        assert!(offset_of!(byway_ip, family) == offset_of!(Ip, family));
+        assert!(offset_of!(byway_ip, reserved) == offset_of!(Ip, reserved));
+    }
+    // SAFETY: plain numbers of the same types at the same places, as said above.
+    unsafe { core::slice::from_raw_parts(ips.as_ptr().cast(), ips.len()) }
 }
 
 pub(super) fn ip_of(ip: *const byway_ip, name: &'static str) -> Result<Ip, Fail> {
@@ -67,9 +69,11 @@ pub(super) fn ip_of(ip: *const byway_ip, name: &'static str) -> Result<Ip, Fail>
     checked(ip, name)
 }
 
-#[inline]
+/// The same bytes, whole: an address that goes over field by field is stored in pieces.
+#[inline(always)]
 pub(super) fn ip_out(ip: Ip) -> byway_ip {
-    byway_ip { bytes: ip.bytes, scope_id: ip.scope_id, family: ip.family, reserved: [0; 3] }
+    // SAFETY: plain numbers of the same types at the same places; see `as_ips`.
+    unsafe { core::mem::transmute(ip) }
 }
 
 /// Where a host wants to go, by whatever proxy and resolver. Immutable; a value.

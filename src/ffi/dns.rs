@@ -1,6 +1,6 @@
 //! `byway_dns`: who resolves names, and `byway_dns_request`: one question and its answer.
 
-use super::address::{as_it_is, byway_ip, checked, known};
+use super::address::{as_ips, byway_ip, checked};
 use super::arguments::{self, Versioned, byway_str};
 use super::call::{Call, byway_call};
 use super::callbacks::{self, Callbacks, Set};
@@ -266,19 +266,20 @@ pub unsafe extern "C" fn byway_dns_request_add(
     status_bare(|| {
         let request = handle::shared(self_, "self")?;
         let ips = arguments::array(ips, n, "ips")?;
-        if ips.iter().any(|ip| ip.family != 4 && ip.family != 6) {
-            return Err(Fail::Parameter(Status::E_INVALID_IP, "ips"));
+        let as_they_are = as_ips(ips);
+        if as_they_are.iter().all(Ip::is_canonical) {
+            request.add(|answer| answer.add_canonical(as_they_are))?;
+            return Ok(Status::OK);
         }
-        // What is well formed is copied as it is: an address assembled from bytes would be read back in one piece
-        // before its stores are done.
-        let well_formed = |ip: &byway_ip| ip.family == 6 || (ip.bytes[4..] == [0; 12] && ip.scope_id == 0);
-        if ips.iter().all(|ip| well_formed(ip) && ip.reserved == [0; 3]) {
-            request.add(|answer| answer.add_each(ips.len(), ips.iter().map(as_it_is)))?;
-        } else {
-            request.add(|answer| answer.add_each(ips.len(), ips.iter().map(known)))?;
-        }
-        Ok(Status::OK)
+        add_checked(request, ips)
     })
+}
+
+/// Addresses that are not in byway's own form, or are none.
+#[cold]
+fn add_checked(request: &DnsRequest, ips: &[byway_ip]) -> Result<Status, Fail> {
+    let checked: Vec<Ip> = ips.iter().map(|ip| checked(ip, "ips")).collect::<Result<_, _>>()?;
+    add(request, &checked)
 }
 
 #[inline]

@@ -139,62 +139,84 @@ pub(super) const LAYOUTS: &[Layout] = &[
     layout!(byway_peer { struct_size, flags, reserved }),
 ];
 
-/// A route as a record. `host` and `proxy_host` are borrowed from the address and its proxies.
-///
-/// Always inlined: the record is to be written field by field where it belongs. Through a copy on the stack the narrow
-/// stores would meet wide loads, which the processor cannot forward.
-#[inline(always)]
-pub(super) fn record(route: &RouteRef<'_>, address: &Address, with_proxy_host: bool) -> byway_route_record {
-    let (hop_ip, hop_port) = route.hop();
-    let target = route.target_ip();
-    let own = route.flags();
-    let mut flags = (u32::from(own & flag::POSTPONED != 0) * BYWAY_ROUTE_POSTPONED)
-        | (u32::from(own & flag::FROM_SELECTOR != 0) * BYWAY_ROUTE_FROM_SELECTOR)
-        | (u32::from(own & flag::NOT_CHECKED != 0) * BYWAY_ROUTE_TARGET_NOT_CHECKED)
-        | (u32::from(route.service().is_some()) * BYWAY_ROUTE_HAS_SERVICE);
-    let mut proxy_host = byway_str::NONE;
-    if let Some(proxy) = route.proxy() {
-        if with_proxy_host {
-            proxy_host = lend(proxy.host().c_text());
-        }
-        flags |= u32::from(route.requires_tunnel()) * BYWAY_ROUTE_REQUIRES_TUNNEL;
-        flags |= u32::from(!target.is_some() && address.host().ip().is_none()) * BYWAY_ROUTE_TARGET_IS_NAME;
-    }
-    byway_route_record {
-        hop_ip: ip_out(hop_ip),
-        target_ip: ip_out(target),
-        hop_port,
-        target_port: address.port(),
-        proxy_kind: route.proxy_kind() as i32,
-        flags,
-        reserved: 0,
-        host: lend(address.host().c_text()),
-        proxy_host,
-    }
+/// What the records of all routes of one address have in common.
+#[inline]
+pub(super) fn common(address: &Address) -> byway_route_record {
+    byway_route_record { target_port: address.port(), host: lend(address.host().c_text()), ..RECORD }
 }
 
-/// Writes record `i` of an array that was checked for `cap` elements of `stride` bytes, unless `i` is beyond it.
+/// Flags that a route without a proxy and without metadata can have.
 #[inline(always)]
-pub(super) fn write_record(
-    array: *mut byway_route_record,
-    stride: usize,
-    cap: usize,
-    i: usize,
-    route: &RouteRef<'_>,
-    address: &Address,
-    with_proxy_host: bool,
-) {
-    if i >= cap {
-        return;
+fn bare_flags(own: u8) -> u32 {
+    (u32::from(own & flag::POSTPONED != 0) * BYWAY_ROUTE_POSTPONED)
+        | (u32::from(own & flag::FROM_SELECTOR != 0) * BYWAY_ROUTE_FROM_SELECTOR)
+        | (u32::from(own & flag::NOT_CHECKED != 0) * BYWAY_ROUTE_TARGET_NOT_CHECKED)
+}
+
+/// A route as a record; `common` is that of its address. `host` and `proxy_host` are borrowed from the address and its
+/// proxies.
+fn record(route: &RouteRef<'_>, common: &byway_route_record, with_proxy_host: bool) -> byway_route_record {
+    let mut record = *common;
+    let (hop, hop_port) = route.hop();
+    record.hop_ip = ip_out(hop);
+    record.hop_port = hop_port;
+    record.flags = bare_flags(route.flags());
+    record.flags |= u32::from(route.service().is_some()) * BYWAY_ROUTE_HAS_SERVICE;
+    if let Some(proxy) = route.proxy() {
+        let target = route.target_ip();
+        record.target_ip = ip_out(target);
+        record.proxy_kind = route.proxy_kind() as i32;
+        if with_proxy_host {
+            record.proxy_host = lend(proxy.host().c_text());
+        }
+        record.flags |= u32::from(route.requires_tunnel()) * BYWAY_ROUTE_REQUIRES_TUNNEL;
+        let by_name = !target.is_some() && route.address().host().ip().is_none();
+        record.flags |= u32::from(by_name) * BYWAY_ROUTE_TARGET_IS_NAME;
     }
-    // SAFETY: `i` is below `cap`, and the host promises that many elements.
-    let place = unsafe { array.byte_add(i * stride) };
-    if stride == size_of::<byway_route_record>() {
+    record
+}
+
+/// An array of records that was checked for `cap` elements of `stride` bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Records {
+    pub(super) array: *mut byway_route_record,
+    pub(super) stride: usize,
+    pub(super) cap: usize,
+    /// See [`common`].
+    pub(super) common: byway_route_record,
+    pub(super) with_proxy_host: bool,
+}
+
+impl Records {
+    /// Writes record `i`, unless it is beyond the array.
+    ///
+    /// What most routes are is written where it belongs, in words as wide as they are read; the rest goes a longer way.
+    #[inline(always)]
+    pub(super) fn write(&self, i: usize, route: &RouteRef<'_>) {
+        if i >= self.cap {
+            return;
+        }
+        // SAFETY: `i` is below `cap`, and the host promises that many elements.
+        let place = unsafe { self.array.byte_add(i * self.stride) };
+        if self.stride != size_of::<byway_route_record>() || !route.is_bare() {
+            // A copy for the longer way only: here the route is never put together in memory.
+            let whole = *route;
+            return self.write_other(place, &whole);
+        }
+        let (hop, hop_port) = route.hop();
         // SAFETY: as above; the array need not be aligned.
-        unsafe { place.write_unaligned(record(route, address, with_proxy_host)) };
-    } else {
-        let record = record(route, address, with_proxy_host);
-        let _ = arguments::fill(place, stride, 1, core::ptr::null_mut(), 1, |_| record);
+        unsafe {
+            place.write_unaligned(self.common);
+            (&raw mut (*place).hop_ip).write_unaligned(ip_out(hop));
+            (&raw mut (*place).hop_port).write_unaligned(hop_port);
+            (&raw mut (*place).flags).write_unaligned(bare_flags(route.flags()));
+        }
+    }
+
+    #[inline(never)]
+    fn write_other(&self, place: *mut byway_route_record, route: &RouteRef<'_>) {
+        let record = record(route, &self.common, self.with_proxy_host);
+        let _ = arguments::fill(place, self.stride, 1, core::ptr::null_mut(), 1, |_| record);
     }
 }
 
@@ -382,7 +404,7 @@ pub unsafe extern "C" fn byway_route_requires_tunnel(self_: *const byway_route) 
 pub unsafe extern "C" fn byway_route_flags(self_: *const byway_route) -> u32 {
     call_bare(0, || {
         let route = &handle::shared(self_, "self")?.route;
-        Ok(record(&route.as_ref(), route.address(), false).flags)
+        Ok(record(&route.as_ref(), &RECORD, false).flags)
     })
 }
 

@@ -144,10 +144,10 @@ pub unsafe extern "C" fn byway_selection_records(
         if let Some(total) = arguments::out_optional(total, 0) {
             *total = count;
         }
-        for i in 0..count.min(cap) {
-            if let Some(route) = selection.routes.route(address, i) {
-                route::write_record(out, stride, cap, i, &route, address, true);
-            }
+        let common = route::common(address);
+        let records = route::Records { array: out, stride, cap, common, with_proxy_host: true };
+        for (i, route) in selection.routes.routes(address).take(cap).enumerate() {
+            records.write(i, &route);
         }
         Ok(Status::OK)
     })

@@ -277,10 +277,14 @@ pub unsafe extern "C" fn byway_selector_plan(
             return Err(Error::new(Status::E_ARGUMENT, message).subject("address").into());
         }
         let options = options_of(options)?;
-        let explicit = target.address.explicit_proxy().is_some();
-        *total = plan_routes(target, options.tag, 0, |i, route| {
-            route::write_record(out, stride, cap, i, &route, &target.address, explicit);
-        })?;
+        let records = route::Records {
+            array: out,
+            stride,
+            cap,
+            common: route::common(&target.address),
+            with_proxy_host: target.address.explicit_proxy().is_some(),
+        };
+        *total = plan_routes(target, options.tag, 0, |i, route| records.write(i, &route))?;
         Ok(Status::OK)
     })
 }

@@ -408,6 +408,7 @@ impl RouteDatabase {
     }
 
     /// A selector is gone: what it held back is dropped.
+    #[inline]
     pub fn drop_pending(&self, selector: u64) {
         if self.policy.commit == Commit::OnSuccess {
             self.table.lock().take_pending(selector);

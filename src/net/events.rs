@@ -114,6 +114,12 @@ pub struct Listening<'a> {
 }
 
 impl<'a> Listening<'a> {
+    /// True when nobody hears of anything.
+    #[inline]
+    pub fn is_nobody(&self) -> bool {
+        self.mask == 0
+    }
+
     /// Nobody.
     pub const NOBODY: Listening<'static> = Listening { mask: 0, sink: None };
 

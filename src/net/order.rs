@@ -76,36 +76,54 @@ impl Order {
         self.visit(&source, |_, ip| ips.push(ip));
     }
 
+    /// True when a list is not yet what routes are made of; see [`Order::tidy`].
+    #[inline]
+    pub(crate) fn wants_tidying(&self, ips: &[Ip]) -> bool {
+        self.dedup && ips.len() > 1 || !ips.iter().all(Ip::is_canonical)
+    }
+
+    /// IPv4-mapped addresses as what they stand for, each address once where that is wanted, in the order given.
+    #[cold]
+    pub(crate) fn tidy(&self, ips: &[Ip]) -> Vec<Ip> {
+        let mut tidy: Vec<Ip> = ips.iter().map(|ip| ip.unmapped()).collect();
+        Order { interleave: false, ..*self }.apply(&mut tidy);
+        tidy
+    }
+
     /// Calls `each` in order, with the position in the input, and stores nothing; `dedup` is left to
     /// [`Order::apply`].
-    #[inline]
+    ///
+    /// `each` stands in one place here, so that it becomes part of the loop.
+    #[inline(always)]
     pub(crate) fn visit(&self, ips: &[Ip], mut each: impl FnMut(usize, Ip)) {
-        let mixed =
-            self.interleave && ips.split_first().is_some_and(|(a, b)| b.iter().any(|b| b.family != a.family));
-        if !mixed {
-            ips.iter().enumerate().for_each(|(i, &ip)| each(i, ip));
-            return;
+        let mut lanes = self.lanes(ips);
+        for at in 0..ips.len() {
+            let from = if lanes.mixed { lanes.next(ips) } else { at };
+            let Some(&ip) = ips.get(from) else { return };
+            each(from, ip);
         }
-        let first = match self.first_family {
-            FirstFamily::V6 => V6,
-            FirstFamily::V4 => V4,
-            FirstFamily::FirstAddress => ips.first().map_or(V6, |ip| ip.family),
-        };
-        let mut leading = ips.iter().enumerate().filter(|(_, ip)| ip.family == first);
-        let mut other = ips.iter().enumerate().filter(|(_, ip)| ip.family != first);
-        for (i, &ip) in leading.by_ref().take(self.first_family_count.max(1)) {
-            each(i, ip);
+    }
+
+    /// True when [`Order::visit`] does not go straight through.
+    #[inline]
+    pub(crate) fn moves(&self, ips: &[Ip]) -> bool {
+        self.lanes(ips).mixed
+    }
+
+    #[inline]
+    fn lanes(&self, ips: &[Ip]) -> Lanes {
+        let mut lanes = Lanes { mixed: false, first: V6, run: 0, leads: true, leading: 0, other: 0 };
+        let Some((one, rest)) = ips.split_first().filter(|_| self.interleave) else { return lanes };
+        lanes.mixed = rest.iter().any(|ip| ip.family != one.family);
+        if lanes.mixed {
+            lanes.first = match self.first_family {
+                FirstFamily::V6 => V6,
+                FirstFamily::V4 => V4,
+                FirstFamily::FirstAddress => one.family,
+            };
+            lanes.run = self.first_family_count.max(1);
         }
-        loop {
-            match (other.next(), leading.next()) {
-                (Some((i, &a)), Some((j, &b))) => {
-                    each(i, a);
-                    each(j, b);
-                }
-                (Some((i, &one)), None) | (None, Some((i, &one))) => each(i, one),
-                (None, None) => return,
-            }
-        }
+        lanes
     }
 
     /// Orders what did not fail first, then what did, each interleaved on its own (`postponed` says which).
@@ -115,6 +133,49 @@ impl Order {
         self.apply(&mut behind);
         ips.append(&mut front);
         ips.append(&mut behind);
+    }
+}
+
+/// Two families on their way into one list.
+struct Lanes {
+    /// There are two.
+    mixed: bool,
+    /// Who begins.
+    first: u8,
+    /// How many of it are still to come in a row.
+    run: usize,
+    /// Whose turn it was last.
+    leads: bool,
+    /// Where the next one of each family is looked for.
+    leading: usize,
+    other: usize,
+}
+
+impl Lanes {
+    /// Position of the next address; whose turn it is, as long as there are any, else the other family.
+    #[inline]
+    fn next(&mut self, ips: &[Ip]) -> usize {
+        if self.run > 0 {
+            self.run -= 1;
+            self.leads = true;
+        } else {
+            self.leads = !self.leads;
+        }
+        self.leading = Self::seek(ips, self.leading, |ip| ip.family == self.first);
+        self.other = Self::seek(ips, self.other, |ip| ip.family != self.first);
+        let leads = if self.leads { self.leading < ips.len() } else { self.other >= ips.len() };
+        let at = if leads { &mut self.leading } else { &mut self.other };
+        *at += 1;
+        *at - 1
+    }
+
+    #[inline]
+    fn seek(ips: &[Ip], from: usize, wanted: impl Fn(&Ip) -> bool) -> usize {
+        let mut at = from;
+        while ips.get(at).is_some_and(|ip| !wanted(ip)) {
+            at += 1;
+        }
+        at
     }
 }
 

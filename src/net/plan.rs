@@ -1,8 +1,7 @@
 //! The one-call form: every route of an address, in the order to try them, with answers that come in place.
 
-use super::compat::Compat;
+use super::address::{Address, ExplicitProxy};
 use super::dns::Service;
-use super::host::Literal;
 use super::ip::Ip;
 use super::route::{RouteKey, RouteRef, flag};
 use super::selector::{Context, INLINE_ROUTES, Lookup, Selector, Step};
@@ -62,74 +61,76 @@ pub fn plan<'a>(
     }
 }
 
-/// True for the plain case: DIRECT by the address's own word, a name, no filter. Then a plan needs no selector; see
+/// True when there is no proxy by the address's own word. If the rest is plain too, a plan needs no selector; see
 /// [`plain`].
 #[inline]
-pub fn is_plain(cx: &Context<'_>) -> bool {
-    let (address, settings) = (cx.address, cx.settings);
-    let direct = match address.explicit_proxy() {
-        Some(explicit) => matches!(explicit, super::address::ExplicitProxy::Direct),
+pub fn is_direct(address: &Address) -> bool {
+    match address.explicit_proxy() {
+        Some(explicit) => matches!(explicit, ExplicitProxy::Direct),
         None => address.proxy_selector() == 0,
-    };
-    direct
-        && settings.compat == Compat::Byway
-        && settings.target_filter.is_none()
-        && address.host().literal() == Literal::Name
+    }
 }
 
 /// True for an answer that [`plain`] takes.
 #[inline]
 pub fn is_plain_answer(ips: &[Ip], services: &[Arc<Service>]) -> bool {
-    !ips.is_empty() && ips.len() <= INLINE_ROUTES && services.is_empty()
+    super::selector::is_plain_answer(ips, services)
 }
 
-/// The routes of a plain case: what [`plan`] gives, without the state machine.
+/// The routes of a plain case: what [`plan`] gives, without the state machine. `flags` are those that all routes have.
+/// The addresses are [canonical](Ip::is_canonical), as answers keep them.
 #[inline]
 pub fn plain(
     cx: &Context<'_>,
     selector: u64,
+    flags: u8,
     ips: &[Ip],
     mut each: impl FnMut(usize, RouteRef<'_>),
 ) -> usize {
-    let mut deduped = Vec::new();
+    let (address, order) = (cx.address, &cx.settings.order);
+    let tidy;
     let mut list = ips;
-    if cx.settings.order.dedup && ips.len() > 1 {
-        deduped.extend_from_slice(ips);
-        super::order::Order { interleave: false, ..cx.settings.order }.apply(&mut deduped);
-        list = &deduped;
+    if order.dedup && list.len() > 1 {
+        tidy = order.tidy(list);
+        list = &tidy;
     }
-    let (address, port, origin) = (cx.address, cx.address.port(), cx.address.origin().id());
-    let route = |hop, flags| RouteRef {
-        hop,
-        port,
-        target: Ip::NONE,
-        address,
-        proxy: None,
-        service: None,
-        selector,
-        flags,
-    };
-    let mut behind: ArrayVec<Ip, INLINE_ROUTES> = ArrayVec::new_const();
-    let mut count = 0;
-    if cx.database.is_empty() {
-        cx.settings.order.visit(list, |_, ip| {
-            each(count, route(ip.unmapped(), 0));
-            count += 1;
-        });
-        return count;
-    }
-    let mut checker = cx.database.checker(cx.now);
+    let (port, origin) = (address.port(), address.origin().id());
     let mut fresh: ArrayVec<Ip, INLINE_ROUTES> = ArrayVec::new_const();
-    cx.settings.order.visit(list, |_, ip| {
-        let ip = ip.unmapped();
-        let key = RouteKey::new(origin, 0, ip, port, Ip::NONE, 0);
-        let _ = if checker.should_postpone(&key) { behind.try_push(ip) } else { fresh.try_push(ip) };
-    });
-    drop(checker);
-    let all = fresh.iter().map(|&ip| (ip, 0)).chain(behind.iter().map(|&ip| (ip, flag::POSTPONED)));
-    for (ip, flags) in all {
-        each(count, route(ip, flags));
-        count += 1;
+    let mut behind: ArrayVec<Ip, INLINE_ROUTES> = ArrayVec::new_const();
+    let checked = !cx.database.is_empty();
+    if checked {
+        let mut checker = cx.database.checker(cx.now);
+        order.visit(list, |_, ip| {
+            let key = RouteKey::new(origin, 0, ip, port, Ip::NONE, 0);
+            let _ = if checker.should_postpone(&key) { behind.try_push(ip) } else { fresh.try_push(ip) };
+        });
+    } else if order.moves(list) {
+        order.visit(list, |_, ip| {
+            let _ = fresh.try_push(ip);
+        });
+    }
+    let front = if checked || !fresh.is_empty() { &fresh[..] } else { list };
+    let count = front.len() + behind.len();
+    // One loop, and `each` in one place, so that it becomes part of it.
+    for i in 0..count {
+        let (ip, flags) = match front.get(i) {
+            Some(ip) => (ip, flags),
+            None => match behind.get(i - front.len()) {
+                Some(ip) => (ip, flags | flag::POSTPONED),
+                None => return i,
+            },
+        };
+        let route = RouteRef {
+            hop: *ip,
+            port,
+            target: Ip::NONE,
+            address,
+            proxy: None,
+            service: None,
+            selector,
+            flags,
+        };
+        each(i, route);
     }
     count
 }
@@ -212,9 +213,12 @@ mod tests {
                     now: &|| 1,
                     listening: Listening::NOBODY,
                 };
-                assert!(is_plain(&cx) && is_plain_answer(&ips, &[]));
+                assert!(
+                    is_direct(&address) && crate::net::selector::is_plain(&cx) && is_plain_answer(&ips, &[])
+                );
                 let (mut short, mut long) = (Vec::new(), Vec::new());
-                plain(&cx, 1, &ips, |i, route| short.push((i, route.key(), route.flags())));
+                let kept: Vec<Ip> = ips.iter().map(|ip| ip.unmapped()).collect();
+                plain(&cx, 1, 0, &kept, |i, route| short.push((i, route.key(), route.flags())));
                 struct Given<'a>(&'a [Ip]);
                 impl Answers for Given<'_> {
                     fn proxies(&mut self, _: &mut Selector, _: &Context<'_>) -> Result<()> {

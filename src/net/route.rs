@@ -273,6 +273,16 @@ impl RouteRef<'_> {
         let proxy = self.proxy.map_or(0, |proxy| proxy.id());
         RouteKey::new(self.address.origin().id(), proxy, self.hop, self.port, self.target, ech)
     }
+    /// The address it leads to.
+    #[inline]
+    pub fn address(&self) -> &Arc<Address> {
+        self.address
+    }
+    /// True when there is nothing to it but a hop: DIRECT, no metadata.
+    #[inline]
+    pub fn is_bare(&self) -> bool {
+        self.proxy.is_none() && self.service.is_none()
+    }
     /// The target address byway resolved, [`Ip::NONE`] when the target is the hop or a name.
     #[inline]
     pub fn target_ip(&self) -> Ip {

@@ -5,18 +5,20 @@
 //! OkHttp's `RouteSelector` (routes of one proxy per Selection, failed ones last) with byway's decisions about
 //! proxies that cannot be tried, SOCKS, filters and partial answers; [`super::compat`] profiles restore upstream's.
 //!
-//! Layout: one inline block. Every route found is one 32-byte entry, never moved; a Selection is the entries that
+//! Layout: one inline block. Every route found is one 36-byte entry, never moved; a Selection is the entries that
 //! carry its number, so giving one copies nothing and the whole history stays for the explanation.
 
 mod answer;
 mod entry;
 mod okhttp;
+mod plain;
 #[cfg(test)]
 mod tests;
 
 pub use self::entry::Extract;
 pub(crate) use self::entry::ExtractHead;
 use self::entry::{Aux, Entry, filtered};
+pub(crate) use self::plain::{is_plain, is_plain_answer};
 use super::address::{Address, ExplicitProxy};
 use super::compat::{self, Compat};
 use super::database::RouteDatabase;
@@ -400,7 +402,13 @@ impl Selector {
         }
     }
 
+    #[inline]
     fn give_fresh(&mut self) -> Step {
+        Step::Selection(self.take_fresh())
+    }
+
+    #[inline]
+    fn take_fresh(&mut self) -> Selection {
         self.head.selections += 1;
         let end = self.entries().len() as u32;
         let selection = Selection {
@@ -412,7 +420,7 @@ impl Selector {
         self.head.fresh_start = end;
         self.head.fresh = 0;
         self.head.told = self.head.rare().faults.len() as u32;
-        Step::Selection(selection)
+        selection
     }
 
     fn give_postponed(&mut self) -> Step {
@@ -423,8 +431,9 @@ impl Selector {
         } else {
             self.head.rare_mut().spilled.as_mut_slice()
         };
-        for entry in entries.iter_mut().filter(|e| e.selection == 0 && e.flags & flag::POSTPONED != 0) {
-            entry.selection = number;
+        let waits = |e: &&mut Entry| e.selection() == 0 && e.flags() & flag::POSTPONED != 0;
+        for entry in entries.iter_mut().filter(waits) {
+            entry.set_selection(number);
         }
         let end = entries.len() as u32;
         let selection = Selection { number, start: 0, end, len: self.head.postponed };

@@ -4,7 +4,7 @@ use super::Target;
 use super::dns::{self, HostDns, Resolver, Resolving, Serving};
 use super::listen::Audience;
 use super::open::{self, Open};
-use super::proxies::{Choosing, ProxySource};
+use super::proxies::{Choosing, HostProxies, ProxySource};
 use super::reasons::Reasons;
 use super::request::{DnsRequest, ProxyRequest};
 #[cfg(feature = "script")]
@@ -85,7 +85,17 @@ pub(super) fn ask_proxies(
     {
         return answered;
     }
-    // Nobody, or a pass: the engine's default one, else DIRECT.
+    ask_default_proxies(core, pending, reasons, cx, asking)
+}
+
+/// Nobody, or a pass: the engine's default proxy selector, else DIRECT.
+pub(super) fn ask_default_proxies(
+    core: &mut Selector,
+    pending: &mut Pending,
+    reasons: &mut Option<Box<Reasons>>,
+    cx: &Context<'_>,
+    asking: &Asking<'_>,
+) -> Result<()> {
     let default = asking.target.engine.default_proxies();
     if let Some(default) = default
         && let Some(answered) = ask_source(core, pending, reasons, cx, asking, &default)?
@@ -130,12 +140,36 @@ fn ask_source(
         }
         _ => return Ok(Some(core.answer_proxies(cx, [Listed::Direct]))),
     };
-    let engine = &*asking.target.engine;
-    let mut request = Shared::new(ProxyRequest::new(engine.next_id()));
-    let call = || host.select(&request, &asking.target.address, asking.serving);
-    let (status, open) = engine.ask_host(asking.object, call, || {
-        open::left(&request, host, |host, request| host.canceled(request))
-    })?;
+    let request = Shared::new(ProxyRequest::new(asking.target.engine.next_id()));
+    let asked = ask_host_proxies(host, asking, &request)?;
+    settle_proxies(core, pending, reasons, cx, asking, request, asked)
+}
+
+/// Asks a host for the proxies of an address.
+///
+/// # Errors
+/// As [`Engine::host_call`].
+#[inline]
+pub(super) fn ask_host_proxies(
+    host: &Arc<dyn HostProxies>,
+    asking: &Asking<'_>,
+    request: &Shared<ProxyRequest>,
+) -> Result<Asked, Status> {
+    let call = || host.select(request, &asking.target.address, asking.serving);
+    let left = || open::left(request, host, |host, request| host.canceled(request));
+    asking.target.engine.ask_host(asking.object, call, left)
+}
+
+/// What a host's proxy selector came to; `None` when it passes.
+pub(super) fn settle_proxies(
+    core: &mut Selector,
+    pending: &mut Pending,
+    reasons: &mut Option<Box<Reasons>>,
+    cx: &Context<'_>,
+    asking: &Asking<'_>,
+    mut request: Shared<ProxyRequest>,
+    (status, open): Asked,
+) -> Result<Option<Result<()>>> {
     match status {
         Status::OK => {
             let _ = request.finish(Ok(()));
@@ -226,13 +260,19 @@ pub(super) fn ask_names(
         }
         Some(Resolving::System) | None => return ask_system(core, pending, cx, engine, lookup),
     };
-    let request = Shared::new(DnsRequest::new(serving.id << 16 | u64::from(lookup.request & 0xffff)));
+    let request = Shared::new(DnsRequest::new(lookup_id(serving.id, lookup)));
     let name = core.lookup_c_name(cx.address);
     let asked = ask_host(host, engine, object, &request, name, serving)?;
     settle(core, pending, cx, asking, lookup, request, asked)
 }
 
-/// What a host's lookup said, and the question if it was taken.
+/// Number of a selector's lookup, as the host knows it.
+#[inline]
+pub(super) fn lookup_id(selector: u64, lookup: Lookup) -> u64 {
+    selector << 16 | u64::from(lookup.request & 0xffff)
+}
+
+/// What a host's callback said, and the question if it was taken.
 pub(super) type Asked = (Status, Option<Open>);
 
 /// Asks a host for the addresses of a name.

@@ -128,13 +128,19 @@ impl Engine {
     }
 
     /// A selector has ended: what it held back counts for nothing.
+    #[inline]
     pub(super) fn end_trial(&self, selector: u64) {
-        let failing = &self.routes.failing;
-        if !failing.is_quiet() {
-            let mut state = failing.state.lock();
-            state.trials.remove(&selector);
-            failing.quiet.store(state.trials.is_empty() && state.table.is_empty(), Ordering::Release);
+        if !self.routes.failing.is_quiet() {
+            self.drop_trial(selector);
         }
+    }
+
+    #[cold]
+    fn drop_trial(&self, selector: u64) {
+        let failing = &self.routes.failing;
+        let mut state = failing.state.lock();
+        state.trials.remove(&selector);
+        failing.quiet.store(state.trials.is_empty() && state.table.is_empty(), Ordering::Release);
     }
 
     /// An attempt through a proxy failed.

@@ -57,6 +57,18 @@ impl DnsAnswer {
         self.add_each(ips.len(), ips.iter().copied())
     }
 
+    /// As [`DnsAnswer::add`] for addresses that are [canonical](Ip::is_canonical).
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn add_canonical(&mut self, ips: &[Ip]) -> Result<(), Status> {
+        if self.more.is_empty() && self.inline.try_extend_from_slice(ips).is_ok() {
+            return Ok(());
+        }
+        self.add(ips)
+    }
+
     /// As [`DnsAnswer::add`], without a list of their own.
     ///
     /// # Errors

@@ -2,17 +2,20 @@
 
 use super::Target;
 use super::asking::{
-    Asked, Asking, Pending, ask_host, ask_names, ask_proxies, collect, context, give_up, settle,
+    Asked, Asking, Pending, ask_default_proxies, ask_host, ask_host_proxies, ask_names, ask_proxies, collect,
+    context, give_up, lookup_id, settle, settle_proxies,
 };
 use super::dns::{Resolver, Resolving, Serving};
 use super::listen::Audience;
+use super::proxies::{Choosing, ProxySource};
 use super::reasons::{self, Reasons};
-use super::request::DnsRequest;
+use super::request::{DnsRequest, ProxyRequest};
 use super::waiter::Waiter;
 use crate::engine::Operation;
 use crate::error::{Error, Result, Source, Status};
 use crate::net::plan::Answers;
-use crate::net::{Context, Lookup, RouteRef, Selection, Selector, Step, plan};
+use crate::net::route::flag;
+use crate::net::{Context, Listed, Lookup, RouteRef, Selection, Selector, Step, plan};
 use crate::runtime::queue::{Completion, Queue};
 use crate::sys::slab::Shared;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -194,6 +197,16 @@ impl Selecting {
         let cx = context(target, &audience, &now, *early);
         let serving = Serving { tag: *tag, id: core.id(), left: patience.left(), engine: engine.handle() };
         let asking = Asking { target, serving: &serving, object, in_place: false };
+        if matches!(pending, Pending::None)
+            && engine.routes.cache.is_off()
+            && !side.is_canceled()
+            && let Some(resolver @ (Resolving::Host(_) | Resolving::Hosts(_))) =
+                target.resolver.as_deref().map(Resolver::kind)
+            && let Some(lookup) = core.ask_plainly(&cx)
+            && let Some(selection) = first_selection(core, pending, &cx, &asking, side, resolver, lookup)?
+        {
+            return Ok(Driven::Selection(selection));
+        }
         loop {
             if side.is_canceled() {
                 core.cancel();
@@ -393,8 +406,11 @@ impl Selecting {
     }
 
     /// Ends it: whoever still works for it is told, a pending poll gets its record. Call before dropping.
+    #[inline]
     pub fn end(&mut self, side: &Side) {
-        give_up(&mut self.rest.pending);
+        if !matches!(self.rest.pending, Pending::None) {
+            give_up(&mut self.rest.pending);
+        }
         if let Some(waiter) = side.waiter.get() {
             self.rest.target.engine.forget(waiter.id);
             waiter.notice.finish(Status::E_CANCELED);
@@ -402,6 +418,48 @@ impl Selecting {
         self.rest.target.engine.database().drop_pending(self.core.id());
         self.rest.target.engine.end_trial(self.core.id());
     }
+}
+
+/// The short way to the first Selection: an answer in place to what [`Selector::ask_plainly`] asks. `None` when the
+/// next step knows more.
+#[inline]
+fn first_selection(
+    core: &mut Selector,
+    pending: &mut Pending,
+    cx: &Context<'_>,
+    asking: &Asking<'_>,
+    side: &Side,
+    resolver: &Resolving,
+    lookup: Lookup,
+) -> Result<Option<Selection>> {
+    let (target, serving) = (asking.target, asking.serving);
+    match resolver {
+        Resolving::Host(host) => {
+            let mut request = Shared::new(DnsRequest::new(lookup_id(serving.id, lookup)));
+            let name = target.address.host().c_text();
+            let asked = ask_host(host, &target.engine, asking.object, &request, name, serving)?;
+            if asked.0 == Status::OK
+                && let Some(sole) = request.get_mut()
+                && let (answer, None) = sole.parts_mut()
+                && plan::is_plain_answer(answer.ips(), &answer.services)
+                && !side.is_canceled()
+            {
+                let selection = core.answer_plainly(cx, answer.ips());
+                request.end();
+                return Ok(selection);
+            }
+            settle(core, pending, cx, asking, lookup, request, asked)?;
+        }
+        Resolving::Hosts(table) => {
+            let ips = table.lookup(target.address.host().text());
+            if plan::is_plain_answer(ips, &[]) {
+                return Ok(core.answer_plainly(cx, ips));
+            }
+            ask_names(core, pending, cx, asking, lookup)?;
+        }
+        Resolving::System => ask_names(core, pending, cx, asking, lookup)?,
+    }
+    Ok(None)
 }
 
 /// The one-call form: every route in order, with answers that come in place.
@@ -421,66 +479,118 @@ pub fn plan_routes(
     let now = || engine.database_now();
     let cx = context(target, &audience, &now, false);
     let serving = Serving { tag, id: engine.next_id(), left: None, engine: engine.handle() };
-    if let Some(Resolving::Host(host)) = target.resolver.as_deref().map(Resolver::kind)
-        && audience.listeners.mask() == 0
-        && engine.routes.cache.is_off()
-        && plan::is_plain(&cx)
+    let asking = Asking { target, serving: &serving, object, in_place: true };
+    let mut before = Before::default();
+    if engine.routes.cache.is_off()
+        && crate::net::selector::is_plain(&cx)
+        && let Some(flags) = plain_flags(&cx, &asking, &mut before)?
     {
-        let mut request = Shared::new(DnsRequest::new(serving.id << 16 | 1));
-        let name = target.address.host().c_text();
-        let asked = ask_host(host, engine, object, &request, name, &serving)?;
-        if asked.0 == Status::OK
-            && let Some(sole) = request.get_mut()
-            && let (answer, None) = sole.parts_mut()
-            && plan::is_plain_answer(answer.ips(), &answer.services)
-        {
-            let count = plan::plain(&cx, serving.id, answer.ips(), each);
-            request.end();
-            return Ok(count);
+        match target.resolver.as_deref().map(Resolver::kind) {
+            Some(Resolving::Host(host)) => {
+                let mut request = Shared::new(DnsRequest::new(serving.id << 16 | 1));
+                let name = target.address.host().c_text();
+                let asked = ask_host(host, engine, object, &request, name, &serving)?;
+                if asked.0 == Status::OK
+                    && let Some(sole) = request.get_mut()
+                    && let (answer, None) = sole.parts_mut()
+                    && plan::is_plain_answer(answer.ips(), &answer.services)
+                {
+                    let count = plan::plain(&cx, serving.id, flags, answer.ips(), each);
+                    request.end();
+                    return Ok(count);
+                }
+                before.names = Some((request, asked));
+            }
+            Some(Resolving::Hosts(table)) => {
+                let ips = table.lookup(target.address.host().text());
+                if plan::is_plain_answer(ips, &[]) {
+                    return Ok(plan::plain(&cx, serving.id, flags, ips, each));
+                }
+            }
+            Some(Resolving::System) | None => {}
         }
-        return plan_rest(target, &cx, serving, object, Some((request, asked)), each);
     }
-    plan_rest(target, &cx, serving, object, None, each)
+    plan_rest(&cx, &asking, before, each)
 }
 
-/// Whatever is not the plain case. `asked` is a lookup that was made already.
+/// What was asked before a case turned out not to be plain.
+#[derive(Default)]
+struct Before {
+    /// The proxy selector has answered: DIRECT and nothing else.
+    direct: bool,
+    proxies: Option<(Shared<ProxyRequest>, Asked)>,
+    names: Option<(Shared<DnsRequest>, Asked)>,
+}
+
+/// Flags of the routes when there is no proxy, by the address's own word or by that of a host's proxy selector, which is
+/// asked here. `None` when somebody else decides.
+#[inline]
+fn plain_flags(cx: &Context<'_>, asking: &Asking<'_>, before: &mut Before) -> Result<Option<u8>> {
+    if plan::is_direct(cx.address) {
+        return Ok(Some(0));
+    }
+    let target = asking.target;
+    let Some(Choosing::Host(host)) = target.proxies.as_deref().map(ProxySource::kind) else {
+        return Ok(None);
+    };
+    if cx.address.explicit_proxy().is_some() {
+        return Ok(None);
+    }
+    let mut request = Shared::new(ProxyRequest::new(target.engine.next_id()));
+    let asked = ask_host_proxies(host, asking, &request)?;
+    if asked.0 == Status::OK
+        && let Some(sole) = request.get_mut()
+        && let (answer, None | Some(Ok(()))) = sole.parts_mut()
+        && let [Listed::Direct] = answer.list[..]
+    {
+        before.direct = true;
+        return Ok(Some(flag::FROM_SELECTOR));
+    }
+    before.proxies = Some((request, asked));
+    Ok(None)
+}
+
+/// Whatever is not the plain case.
+#[inline(never)]
 fn plan_rest(
-    target: &Target,
     cx: &Context<'_>,
-    serving: Serving,
-    object: usize,
-    asked: Option<(Shared<DnsRequest>, Asked)>,
+    asking: &Asking<'_>,
+    before: Before,
     each: impl FnMut(usize, RouteRef<'_>),
 ) -> Result<usize> {
-    let mut selector = Selector::new(serving.id);
-    let mut in_place = InPlace { target, serving, object, pending: Pending::None, asked };
+    let mut selector = Selector::new(asking.serving.id);
+    let mut in_place = InPlace { asking, pending: Pending::None, before };
     let planned = plan::plan(&mut selector, cx, &mut in_place, each);
     give_up(&mut in_place.pending);
     planned
 }
 
 struct InPlace<'a> {
-    target: &'a Target,
-    serving: Serving,
-    object: usize,
+    asking: &'a Asking<'a>,
     pending: Pending,
-    asked: Option<(Shared<DnsRequest>, Asked)>,
+    before: Before,
 }
 
 impl Answers for InPlace<'_> {
     fn proxies(&mut self, selector: &mut Selector, cx: &Context<'_>) -> Result<()> {
-        let asking =
-            Asking { target: self.target, serving: &self.serving, object: self.object, in_place: true };
-        ask_proxies(selector, &mut self.pending, &mut None, cx, &asking)
+        if core::mem::take(&mut self.before.direct) {
+            return selector.answer_proxies(cx, [Listed::Direct]);
+        }
+        let (asking, pending) = (self.asking, &mut self.pending);
+        if let Some((request, asked)) = self.before.proxies.take() {
+            return match settle_proxies(selector, pending, &mut None, cx, asking, request, asked)? {
+                Some(answered) => answered,
+                None => ask_default_proxies(selector, pending, &mut None, cx, asking),
+            };
+        }
+        ask_proxies(selector, pending, &mut None, cx, asking)
     }
 
     #[inline]
     fn names(&mut self, selector: &mut Selector, cx: &Context<'_>, lookup: Lookup) -> Result<()> {
-        let asking =
-            Asking { target: self.target, serving: &self.serving, object: self.object, in_place: true };
-        if let Some((request, asked)) = self.asked.take() {
-            return settle(selector, &mut self.pending, cx, &asking, lookup, request, asked);
+        if let Some((request, asked)) = self.before.names.take() {
+            return settle(selector, &mut self.pending, cx, self.asking, lookup, request, asked);
         }
-        ask_names(selector, &mut self.pending, cx, &asking, lookup)
+        ask_names(selector, &mut self.pending, cx, self.asking, lookup)
     }
 }

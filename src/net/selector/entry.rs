@@ -2,23 +2,60 @@
 
 use super::*;
 
-/// One route found. `selection` 0 = not delivered yet.
+/// One route found.
+///
+/// Words as they are written and read: small fields on their own would be put together on the stack and read back in
+/// one piece before their stores are done.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
-    pub(super) ip: [u8; 16],
-    pub(super) scope_id: u32,
-    pub(super) port: u16,
-    pub(super) family: u8,
-    pub(super) flags: u8,
-    pub(super) proxy: u16,
-    pub(super) aux: u16,
-    pub(super) selection: u16,
-    pub(super) position: u16,
+    pub(super) hop: Ip,
+    /// Port, proxy, aux and selection, 16 bits each from the lowest.
+    common: [u32; 2],
+    /// Position in the answer, and flags above it.
+    own: u32,
 }
 
 impl Entry {
-    pub(super) fn hop(&self) -> Ip {
-        Ip { bytes: self.ip, scope_id: self.scope_id, family: self.family, reserved: [0; 3] }
+    #[inline]
+    pub(super) fn port(&self) -> u16 {
+        self.common[0] as u16
+    }
+    /// Position of the proxy in the selector's list; in an [`Extract`] among those kept, from 1.
+    #[inline]
+    pub(super) fn proxy(&self) -> u16 {
+        (self.common[0] >> 16) as u16
+    }
+    /// Position + 1 among what few routes have, 0 = nothing.
+    #[inline]
+    pub(super) fn aux(&self) -> u16 {
+        self.common[1] as u16
+    }
+    /// Number of the Selection it belongs to, 0 = not delivered yet.
+    #[inline]
+    pub(super) fn selection(&self) -> u16 {
+        (self.common[1] >> 16) as u16
+    }
+    #[inline]
+    pub(super) fn position(&self) -> u16 {
+        self.own as u16
+    }
+    #[inline]
+    pub(super) fn flags(&self) -> u8 {
+        (self.own >> 16) as u8
+    }
+    #[inline]
+    pub(super) fn set_flag(&mut self, flag: u8) {
+        self.own |= u32::from(flag) << 16;
+    }
+    #[inline]
+    pub(super) fn set_selection(&mut self, selection: u16) {
+        self.common[1] = self.common[1] & 0xffff | u32::from(selection) << 16;
+    }
+    fn set_aux(&mut self, aux: u16) {
+        self.common[1] = self.common[1] & 0xffff_0000 | u32::from(aux);
+    }
+    fn set_proxy(&mut self, proxy: u16) {
+        self.common[0] = self.common[0] & 0xffff | u32::from(proxy) << 16;
     }
 }
 
@@ -54,17 +91,14 @@ pub(super) struct Base {
 
 impl Base {
     #[inline]
-    pub(super) fn entry(&self, position: usize, hop: Ip) -> Entry {
+    pub(super) fn entry(&self, position: usize, hop: Ip, selection: u16) -> Entry {
         Entry {
-            ip: hop.bytes,
-            scope_id: hop.scope_id,
-            port: self.port,
-            family: hop.family,
-            flags: self.flags,
-            proxy: self.proxy,
-            aux: self.aux,
-            selection: 0,
-            position: u16::try_from(position).unwrap_or(u16::MAX),
+            hop,
+            common: [
+                u32::from(self.port) | u32::from(self.proxy) << 16,
+                u32::from(self.aux) | u32::from(selection) << 16,
+            ],
+            own: position.min(0xffff) as u32 | u32::from(self.flags) << 16,
         }
     }
 
@@ -145,25 +179,32 @@ impl Selector {
         service: Option<Arc<Service>>,
         filter: Option<&Filter>,
     ) {
-        let deduped: Vec<Ip>;
+        let tidy;
         let mut list = ips.ips;
-        if ips.order.dedup && list.len() > 1 {
-            let mut copy = list.to_vec();
-            Order { interleave: false, ..ips.order }.apply(&mut copy);
-            deduped = copy;
-            list = &deduped;
+        if ips.order.wants_tidying(list) {
+            tidy = ips.order.tidy(list);
+            list = &tidy;
         }
         let base = self.base(cx, port, service);
+        self.make_room(list.len());
+        let selection = self.head.selections + 1;
+        if filter.is_none() && cx.database.is_empty() && self.head.rare.is_none() {
+            // Nobody has anything to say against any of them, and there is room.
+            ips.order.visit(list, |position, ip| {
+                let _ = self.inline.try_push(base.entry(position, ip, selection));
+            });
+            self.head.fresh += list.len() as u32;
+            return;
+        }
         let mut checker = (!cx.database.is_empty()).then(|| cx.database.checker(cx.now));
         ips.order.visit(list, |position, ip| {
-            let ip = ip.unmapped();
-            let mut entry = base.entry(position, ip);
+            let mut entry = base.entry(position, ip, 0);
             if filter.is_some_and(|filter| filter.check(ip) == Verdict::Deny) {
-                entry.flags |= flag::FILTERED;
+                entry.set_flag(flag::FILTERED);
             } else if let Some(checker) = &mut checker
                 && checker.should_postpone(&base.key(ip, Ip::NONE))
             {
-                entry.flags |= flag::POSTPONED;
+                entry.set_flag(flag::POSTPONED);
             }
             self.push(entry);
         });
@@ -181,23 +222,26 @@ impl Selector {
         let base = self.base(cx, port, None);
         let mut checker = (!cx.database.is_empty()).then(|| cx.database.checker(cx.now));
         for (position, hop, target) in routes {
-            let mut entry = base.entry(position, hop);
+            let mut entry = base.entry(position, hop, 0);
             if target.is_some() || service.is_some() {
                 self.head.rare_mut().aux.push(Aux { target, service: service.clone() });
-                entry.aux = u16::try_from(self.head.rare().aux.len()).unwrap_or(0);
+                entry.set_aux(u16::try_from(self.head.rare().aux.len()).unwrap_or(0));
             }
             if checker.as_mut().is_some_and(|checker| checker.should_postpone(&base.key(hop, target))) {
-                entry.flags |= flag::POSTPONED;
+                entry.set_flag(flag::POSTPONED);
             }
+            self.make_room(1);
             self.push(entry);
         }
         for &(position, hop, target) in filtered {
-            let mut entry = base.entry(position, hop);
+            let mut entry = base.entry(position, hop, 0);
             if target.is_some() {
                 self.head.rare_mut().aux.push(Aux { target, service: None });
-                entry.aux = u16::try_from(self.head.rare().aux.len()).unwrap_or(0);
+                entry.set_aux(u16::try_from(self.head.rare().aux.len()).unwrap_or(0));
             }
-            self.push(Entry { flags: entry.flags | flag::FILTERED, ..entry });
+            entry.set_flag(flag::FILTERED);
+            self.make_room(1);
+            self.push(entry);
         }
     }
 
@@ -223,26 +267,38 @@ impl Selector {
         Base { origin: cx.address.origin().id(), proxy_id, port, ech, proxy: self.head.current, aux, flags }
     }
 
+    /// Into the next Selection, among the postponed ones, or only to be shown. There must be room.
     #[inline]
     pub(super) fn push(&mut self, entry: Entry) {
         let mut entry = entry;
-        if entry.flags & (flag::FILTERED | flag::POSTPONED) == 0 {
-            entry.selection = self.head.selections + 1;
+        if entry.flags() & (flag::FILTERED | flag::POSTPONED) == 0 {
+            entry.set_selection(self.head.selections + 1);
             self.head.fresh += 1;
-        } else if entry.flags & flag::FILTERED == 0 {
+        } else if entry.flags() & flag::FILTERED == 0 {
             self.head.postponed += 1;
         }
-        if let Err(full) = self.inline.try_push(entry) {
-            self.spill(full.element());
+        match &mut self.head.rare {
+            Some(rare) if !rare.spilled.is_empty() => rare.spilled.push(entry),
+            _ => {
+                let _ = self.inline.try_push(entry);
+            }
         }
     }
 
+    /// Room for `more` entries.
+    #[inline]
+    fn make_room(&mut self, more: usize) {
+        if self.inline.remaining_capacity() < more {
+            self.spill();
+        }
+    }
+
+    /// From here on all entries are elsewhere.
     #[cold]
-    pub(super) fn spill(&mut self, entry: Entry) {
+    fn spill(&mut self) {
         if self.head.rare().spilled.is_empty() {
             self.head.rare_mut().spilled.extend_from_slice(&self.inline);
         }
-        self.head.rare_mut().spilled.push(entry);
     }
 
     #[inline]
@@ -265,7 +321,7 @@ impl Selector {
     pub(super) fn after_adding_rare(&mut self, cx: &Context<'_>, from: usize) {
         self.emit_added(cx, from);
         let added = self.entries().get(from..).unwrap_or_default();
-        if !added.is_empty() && added.iter().all(|entry| entry.flags & flag::FILTERED != 0) {
+        if !added.is_empty() && added.iter().all(|entry| entry.flags() & flag::FILTERED != 0) {
             let about = match self.proxy_at(self.head.current, cx.address) {
                 Some(proxy) => proxy.to_string(),
                 None => cx.address.host().text().to_owned(),
@@ -280,7 +336,7 @@ impl Selector {
 
     pub(super) fn emit_added(&self, cx: &Context<'_>, from: usize) {
         for (at, entry) in self.entries().iter().enumerate().skip(from) {
-            let kind = match entry.flags {
+            let kind = match entry.flags() {
                 f if f & flag::FILTERED != 0 => EventKind::RouteFiltered,
                 f if f & flag::POSTPONED != 0 => EventKind::RoutePostponed,
                 _ => continue,
@@ -306,7 +362,7 @@ impl Selector {
             return Some(start + i);
         }
         let range = self.entries().get(start..selection.end as usize)?;
-        let mut own = range.iter().enumerate().filter(|(_, entry)| entry.selection == selection.number);
+        let mut own = range.iter().enumerate().filter(|(_, entry)| entry.selection() == selection.number);
         own.nth(i).map(|(at, _)| start + at)
     }
 
@@ -319,8 +375,8 @@ impl Selector {
 
     #[inline]
     pub(super) fn route_of<'a>(&'a self, address: &'a Arc<Address>, entry: &Entry) -> RouteRef<'a> {
-        let proxy = self.proxy_at(entry.proxy, address);
-        let aux = usize::from(entry.aux).checked_sub(1).and_then(|at| self.head.rare().aux.get(at));
+        let proxy = self.proxy_at(entry.proxy(), address);
+        let aux = usize::from(entry.aux()).checked_sub(1).and_then(|at| self.head.rare().aux.get(at));
         show(address, entry, proxy, aux, self.head.id)
     }
 
@@ -335,7 +391,7 @@ impl Selector {
         let range = self.entries().get(selection.start as usize..selection.end as usize).unwrap_or_default();
         range
             .iter()
-            .filter(move |entry| entry.selection == number)
+            .filter(move |entry| entry.selection() == number)
             .map(move |entry| self.route_of(address, entry))
     }
 
@@ -346,7 +402,7 @@ impl Selector {
         address: &'a Arc<Address>,
     ) -> impl Iterator<Item = (RouteRef<'a>, usize, u16, u16)> + use<'a> {
         self.entries().iter().map(move |entry| {
-            (self.route_of(address, entry), usize::from(entry.proxy), entry.selection, entry.position)
+            (self.route_of(address, entry), usize::from(entry.proxy()), entry.selection(), entry.position())
         })
     }
 }
@@ -361,12 +417,22 @@ pub struct Extract {
 /// Everything of it but the routes.
 #[derive(Default)]
 pub(crate) struct ExtractHead {
-    spilled: Vec<Entry>,
+    selector: u64,
     proxies: ArrayVec<Arc<Proxy>, INLINE_PROXIES>,
+    /// What most Selections never have.
+    rare: Option<Box<ExtractRare>>,
+}
+
+/// Many routes, many proxies, routes with more to them than a hop.
+#[derive(Default)]
+struct ExtractRare {
+    spilled: Vec<Entry>,
     more_proxies: Vec<Arc<Proxy>>,
     aux: Vec<Aux>,
-    selector: u64,
 }
+
+static NOTHING_RARE: ExtractRare =
+    ExtractRare { spilled: Vec::new(), more_proxies: Vec::new(), aux: Vec::new() };
 
 impl Extract {
     /// Number of routes.
@@ -381,46 +447,86 @@ impl Extract {
     }
 
     #[inline]
+    fn rare(&self) -> &ExtractRare {
+        self.head.rare.as_deref().unwrap_or(&NOTHING_RARE)
+    }
+
+    fn rare_mut(&mut self) -> &mut ExtractRare {
+        self.head.rare.get_or_insert_default()
+    }
+
+    #[inline]
     fn entries(&self) -> &[Entry] {
-        if self.head.spilled.is_empty() { &self.inline } else { &self.head.spilled }
+        match &self.head.rare {
+            Some(rare) if !rare.spilled.is_empty() => &rare.spilled,
+            _ => &self.inline,
+        }
     }
 
     /// The `i`-th route; `address` is the selector's.
     #[inline]
     pub fn route<'a>(&'a self, address: &'a Arc<Address>, i: usize) -> Option<RouteRef<'a>> {
-        let entry = self.entries().get(i)?;
-        let listed = if self.head.more_proxies.is_empty() {
-            &self.head.proxies[..]
-        } else {
-            &self.head.more_proxies[..]
+        Some(self.shown(address, self.entries().get(i)?))
+    }
+
+    /// The routes in order; `address` is the selector's.
+    #[inline]
+    pub fn routes<'a>(&'a self, address: &'a Arc<Address>) -> impl Iterator<Item = RouteRef<'a>> + use<'a> {
+        self.entries().iter().map(move |entry| self.shown(address, entry))
+    }
+
+    #[inline]
+    fn shown<'a>(&'a self, address: &'a Arc<Address>, entry: &Entry) -> RouteRef<'a> {
+        let proxy = match usize::from(entry.proxy()).checked_sub(1) {
+            Some(at) => self.proxies().get(at),
+            None => match address.explicit_proxy() {
+                Some(ExplicitProxy::Proxy(proxy)) => Some(proxy),
+                _ => None,
+            },
         };
-        let proxy = match (usize::from(entry.proxy).checked_sub(1), address.explicit_proxy()) {
-            (Some(at), _) => listed.get(at),
-            (None, Some(ExplicitProxy::Proxy(proxy))) => Some(proxy),
-            _ => None,
-        };
-        let aux = usize::from(entry.aux).checked_sub(1).and_then(|at| self.head.aux.get(at));
-        Some(show(address, entry, proxy, aux, self.head.selector))
+        let aux = usize::from(entry.aux()).checked_sub(1).and_then(|at| self.rare().aux.get(at));
+        show(address, entry, proxy, aux, self.head.selector)
+    }
+
+    #[inline]
+    fn proxies(&self) -> &[Arc<Proxy>] {
+        match &self.head.rare {
+            Some(rare) if !rare.more_proxies.is_empty() => &rare.more_proxies,
+            _ => &self.head.proxies,
+        }
     }
 
     /// Position of a proxy among those of the extract, from 1.
     fn keep(&mut self, proxy: &Arc<Proxy>) -> u16 {
-        let kept = if self.head.more_proxies.is_empty() {
-            &self.head.proxies[..]
-        } else {
-            &self.head.more_proxies[..]
-        };
-        if let Some(at) = kept.iter().rposition(|own| Arc::ptr_eq(own, proxy)) {
+        if let Some(at) = self.proxies().iter().rposition(|own| Arc::ptr_eq(own, proxy)) {
             return at as u16 + 1;
         }
         if let Err(full) = self.head.proxies.try_push(Arc::clone(proxy)) {
-            if self.head.more_proxies.is_empty() {
-                self.head.more_proxies.extend(self.head.proxies.iter().cloned());
+            let few = self.head.proxies.clone();
+            let more = &mut self.rare_mut().more_proxies;
+            if more.is_empty() {
+                more.extend(few);
             }
-            self.head.more_proxies.push(full.element());
-            return self.head.more_proxies.len() as u16;
+            more.push(full.element());
+            return more.len() as u16;
         }
         self.head.proxies.len() as u16
+    }
+
+    fn keep_aux(&mut self, aux: &Aux) -> u16 {
+        let kept = &mut self.rare_mut().aux;
+        kept.push(Aux { target: aux.target, service: aux.service.clone() });
+        u16::try_from(kept.len()).unwrap_or(0)
+    }
+
+    #[cold]
+    fn spill(&mut self, entry: Entry) {
+        let few = self.inline.clone();
+        let spilled = &mut self.rare_mut().spilled;
+        if spilled.is_empty() {
+            spilled.extend(few);
+        }
+        spilled.push(entry);
     }
 }
 
@@ -434,14 +540,14 @@ fn show<'a>(
     selector: u64,
 ) -> RouteRef<'a> {
     RouteRef {
-        hop: entry.hop(),
-        port: entry.port,
+        hop: entry.hop,
+        port: entry.port(),
         target: aux.map_or(Ip::NONE, |aux| aux.target),
         address,
         proxy,
         service: aux.and_then(|aux| aux.service.as_ref()),
         selector,
-        flags: entry.flags,
+        flags: entry.flags(),
     }
 }
 
@@ -451,26 +557,30 @@ impl Selector {
     pub fn extract(&self, selection: &Selection, into: &mut Extract) {
         into.head.selector = self.head.id;
         let range = self.entries().get(selection.start as usize..selection.end as usize).unwrap_or_default();
-        for entry in range.iter().filter(|entry| entry.selection == selection.number) {
+        let whole = range.len() == selection.len();
+        if whole && self.head.rare.is_none() && self.head.from != From::List {
+            // Nothing in them points anywhere.
+            let _ = into.inline.try_extend_from_slice(range);
+            return;
+        }
+        for entry in range.iter().filter(|entry| entry.selection() == selection.number) {
             let mut entry = *entry;
-            entry.proxy = match self.head.from {
-                From::List => match self.list().get(usize::from(entry.proxy)) {
+            entry.set_proxy(match self.head.from {
+                From::List => match self.list().get(usize::from(entry.proxy())) {
                     Some(Listed::Proxy(proxy)) => into.keep(proxy),
                     _ => 0,
                 },
                 _ => 0,
-            };
+            });
             if let Some(aux) =
-                usize::from(entry.aux).checked_sub(1).and_then(|at| self.head.rare().aux.get(at))
+                usize::from(entry.aux()).checked_sub(1).and_then(|at| self.head.rare().aux.get(at))
             {
-                into.head.aux.push(Aux { target: aux.target, service: aux.service.clone() });
-                entry.aux = u16::try_from(into.head.aux.len()).unwrap_or(0);
+                entry.set_aux(into.keep_aux(aux));
             }
-            if let Err(full) = into.inline.try_push(entry) {
-                if into.head.spilled.is_empty() {
-                    into.head.spilled.extend_from_slice(&into.inline);
-                }
-                into.head.spilled.push(full.element());
+            if into.inline.is_full() {
+                into.spill(entry);
+            } else {
+                let _ = into.inline.try_push(entry);
             }
         }
     }
