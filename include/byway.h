@@ -6249,7 +6249,7 @@ BYWAY_API void byway_bind_options_init(struct byway_bind_options *options);
 /**
  * Has a chain follow a source: its rules, and unless `BYWAY_BIND_RULES_ONLY` its providers, overrides and static routers.
  * All of it takes effect as one world. The last one stays while the source is away. NULL unbinds: what the source gave
- * is taken back, the providers only without `BYWAY_BIND_KEEP_LIST`. A chain that was bound before leaves its old
+ * is taken back, the providers only without `BYWAY_BIND_KEEP_LIST`; a list the host has set itself stays. A chain that was bound before leaves its old
  * source, without a gap, when the new one has given its first state. `options` and `callbacks` (who hears of events)
  * may be NULL.
  *

@@ -110,6 +110,7 @@ impl Target for Bound {
                 }
             }
             if let Some(list) = world.invokers {
+                self.0.with_slots(|slots| slots.given = Some((binding, Arc::downgrade(&list))));
                 chain.set_invokers(list);
             }
             refusals
@@ -122,7 +123,12 @@ impl Target for Bound {
             for key in self.0.owners.release_all(binding) {
                 chain.rules().remove(&key);
             }
-            if !keep_list {
+            // A list of the host's own, or another binding's, stays.
+            let given = self.0.with_slots(|slots| slots.given.take_if(|(giver, _)| *giver == binding));
+            if let Some((_, list)) = given
+                && !keep_list
+                && core::ptr::eq(list.as_ptr(), Arc::as_ptr(&chain.invokers()))
+            {
                 chain.set_invokers(Invokers::none());
             }
             if self.0.with_slots(|slots| slots.giver) == binding {

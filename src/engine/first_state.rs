@@ -21,6 +21,8 @@ struct Owed {
     came: bool,
     /// The host was told to wait.
     awaited: bool,
+    /// A shutdown came before that.
+    stopped: Option<Status>,
     record: Option<Ticket>,
     before: Option<Binding>,
 }
@@ -76,22 +78,24 @@ impl FirstState {
         self.forgotten();
     }
 
-    /// The call that binds is about to return. False when the first state is there, which its caller may know before the
-    /// event: nothing is owed, and `before` has ended. Otherwise both come with it.
-    pub fn is_awaited(&self, is_there: bool, before: Option<Binding>) -> bool {
+    /// The call that binds is about to return, and its binding to be seen by others. False when the first state is there,
+    /// which its caller may know before the event: nothing is owed, and `before` is the caller's to end. Otherwise both
+    /// come with it.
+    pub fn is_awaited(&self, is_there: bool, before: &mut Option<Binding>) -> bool {
         let mut owed = self.owed.lock();
-        owed.awaited = !is_there && !owed.came;
-        if owed.awaited {
-            owed.before = before;
-            return true;
+        if is_there || owed.came {
+            drop(owed);
+            self.forget();
+            return false;
         }
+        owed.awaited = true;
+        owed.before = before.take();
+        let stopped = owed.stopped.and_then(|status| Some((owed.record.take()?, status)));
         drop(owed);
-        if let Some(before) = before {
-            // The new source's list is in force: the old one must not be taken out of the chain.
-            before.unbind(true);
+        if let Some((record, status)) = stopped {
+            record.complete(status);
         }
-        self.forget();
-        false
+        true
     }
 
     /// Nothing is owed: the call that binds has failed.
@@ -120,7 +124,15 @@ struct Ends(Weak<FirstState>);
 
 impl Operation for Ends {
     fn stop(&self, status: Status) -> Option<Telling> {
-        let record = self.0.upgrade().and_then(|first| first.owed.lock().record.take());
+        let Some(first) = self.0.upgrade() else { return None };
+        let mut owed = first.owed.lock();
+        if !owed.awaited {
+            // Whether a record is owed is not known yet.
+            owed.stopped = Some(status);
+            return None;
+        }
+        let record = owed.record.take();
+        drop(owed);
         if let Some(record) = record {
             record.complete(status);
         }
@@ -132,5 +144,47 @@ impl Drop for FirstState {
     fn drop(&mut self) {
         // What is left of the record is posted as cancelled.
         self.forgotten();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::for_tests;
+
+    /// A first state of an engine that shuts down right after the call that binds has begun.
+    fn stopped() -> (Arc<Engine>, Arc<FirstState>) {
+        let engine = for_tests();
+        let record = Completion { tag: 7, ..Completion::default() };
+        let first = FirstState::expect(&engine, &Arc::clone(engine.queue()), record).unwrap();
+        engine.close();
+        (engine, first)
+    }
+
+    fn records(engine: &Engine) -> Vec<(u64, i32)> {
+        let mut got = Vec::new();
+        engine
+            .queue()
+            .poll(Some(core::time::Duration::ZERO), 8, |one| got.push((one.tag, one.status)))
+            .unwrap();
+        got
+    }
+
+    #[test]
+    fn a_shutdown_posts_a_record_only_for_a_call_that_has_told_its_host_to_wait() {
+        let (engine, first) = stopped();
+        first.forget();
+        assert_eq!(records(&engine), [], "the call that binds has failed");
+
+        let (engine, first) = stopped();
+        assert!(!first.is_awaited(true, &mut None));
+        assert_eq!(records(&engine), [], "the first state was there");
+
+        let (engine, first) = stopped();
+        assert_eq!(records(&engine), [], "not yet");
+        assert!(first.is_awaited(false, &mut None));
+        assert_eq!(records(&engine), [(7, Status::E_SHUTDOWN.0)]);
+        drop(first);
+        assert_eq!(records(&engine), []);
     }
 }

@@ -10,7 +10,7 @@ use super::Engine;
 use crate::error::Status;
 use crate::runtime::outside;
 use crate::runtime::queue::{Job, Queue};
-use crate::sys::record;
+use crate::sys::record::{self, CallbackScope};
 use crate::sys::{fence, fork, thread};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
@@ -99,6 +99,20 @@ impl HostSets {
     }
 }
 
+/// Host code may run on this thread. However that ends, a shutdown that waits for it is woken.
+struct Inside<'e> {
+    engine: &'e Engine,
+    scope: Option<CallbackScope<'static>>,
+}
+
+impl Drop for Inside<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        drop(self.scope.take());
+        self.engine.after_callback();
+    }
+}
+
 impl Engine {
     /// Puts a set's end under this engine's care until [`Engine::retire_set`].
     ///
@@ -151,11 +165,9 @@ impl Engine {
     pub fn host_call<T>(&self, object: usize, call: impl FnOnce() -> T) -> Result<T, Status> {
         let scope = record::current().enter_callback(self.id, object).ok_or(Status::E_REENTRANT)?;
         // From here on a shutdown waits for this call, or this call sees the shutdown.
+        let _inside = Inside { engine: self, scope: Some(scope) };
         self.check_open()?;
-        let result = call();
-        drop(scope);
-        self.after_callback();
-        Ok(result)
+        Ok(call())
     }
 
     /// Wakes a shutdown that waits for callbacks; once this thread no longer counts as inside one.
@@ -207,4 +219,36 @@ pub fn retire_alone(end: Arc<End>) {
     retire(Box::new(move || {
         end.run();
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::for_tests;
+    use crate::error::Status;
+    use core::panic::AssertUnwindSafe;
+    use core::time::Duration;
+
+    fn heard() -> u32 {
+        crate::engine::shutdown::CALLBACKS_LEFT.load(super::Ordering::SeqCst)
+    }
+
+    /// A shutdown sleeps until it hears that a callback has ended: also of one that ended before it began, and of one
+    /// that unwinds.
+    #[test]
+    fn a_shutdown_hears_of_every_end_of_a_call() {
+        let engine = for_tests();
+        let unwound = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            engine.host_call(0, || {
+                engine.close();
+                assert!(engine.is_inside_callback());
+                let before = heard();
+                assert_eq!(engine.host_call(0, || ()), Err(Status::E_SHUTDOWN), "it came too late");
+                assert_ne!(heard(), before);
+                std::panic::resume_unwind(Box::new(heard()))
+            })
+        }));
+        let before = *unwound.unwrap_err().downcast::<u32>().unwrap();
+        assert_ne!(heard(), before, "of the one that unwound");
+        assert_eq!(engine.shutdown(Duration::ZERO), Ok(Status::OK));
+    }
 }

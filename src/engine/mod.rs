@@ -200,3 +200,21 @@ impl core::fmt::Debug for Engine {
         f.debug_struct("Engine").field("id", &self.id).finish_non_exhaustive()
     }
 }
+
+/// An engine that does nothing by itself.
+#[cfg(test)]
+fn for_tests() -> Arc<Engine> {
+    Engine::new(EngineOptions {
+        queue: Queue::new(crate::runtime::queue::QueueOptions::default()),
+        clock: Clock::system(),
+        random: Arc::new(RandomSource::seeded(7)),
+        dialect: Dialect::Byway,
+        database: Policy::default(),
+        compat: Compat::Byway,
+        settings: Settings::default(),
+        dns_cache_ms: 0,
+        bad_proxy_ms: 0,
+        default_timeout: Duration::from_secs(30),
+        callbacks_any_thread: false,
+    })
+}

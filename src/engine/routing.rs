@@ -7,6 +7,7 @@ use crate::chain::chain::{Chain, ChainOptions, RouterStatus};
 use crate::chain::pick::CallStats;
 use crate::chain::picking::PickOptions;
 use crate::chain::router::{Router, RouterSlot, SlotBody, Trouble};
+use crate::chain::snapshot::Invokers;
 use crate::chain::store::RuleStore;
 use crate::chain::url::Url;
 use crate::error::{Error, Result, Status};
@@ -158,6 +159,8 @@ pub(super) struct Slots {
     pub(super) giver: u64,
     /// The newest binding that has put a world in force: what an older one still brings comes too late.
     pub(super) newest_binding: u64,
+    /// The list that a binding gave last, and that binding.
+    pub(super) given: Option<(u64, Weak<Invokers>)>,
     added: Vec<RouterSlot>,
 }
 

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Counts callbacks that ended while some engine was closing; what a shutdown sleeps on.
-static CALLBACKS_LEFT: AtomicU32 = AtomicU32::new(0);
+pub(super) static CALLBACKS_LEFT: AtomicU32 = AtomicU32::new(0);
 
 /// Looks again whenever a callback or a `destroy` has ended; false when no time is `left`.
 fn wait_until(left: &impl Fn() -> Duration, ready: impl Fn() -> bool) -> bool {

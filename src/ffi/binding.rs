@@ -155,7 +155,7 @@ pub unsafe extern "C" fn byway_bind_options_init(options: *mut byway_bind_option
 
 /// Has a chain follow a source: its rules, and unless `BYWAY_BIND_RULES_ONLY` its providers, overrides and static routers.
 /// All of it takes effect as one world. The last one stays while the source is away. NULL unbinds: what the source gave
-/// is taken back, the providers only without `BYWAY_BIND_KEEP_LIST`. A chain that was bound before leaves its old
+/// is taken back, the providers only without `BYWAY_BIND_KEEP_LIST`; a list the host has set itself stays. A chain that was bound before leaves its old
 /// source, without a gap, when the new one has given its first state. `options` and `callbacks` (who hears of events)
 /// may be NULL.
 ///
@@ -215,10 +215,16 @@ pub unsafe extern "C" fn byway_chain_bind_source(
         let (binding, is_there) =
             wait_for(binding, chain, canceled, &queue, timeout_ms).inspect_err(|_| first.forget())?;
         let mut place = chain.binding.lock();
-        let before = place.take().and_then(BoundTo::serving);
-        *place = Some(BoundTo { binding, first: Arc::clone(&first) });
+        let mut before = place.take().and_then(BoundTo::serving);
+        // Before others see the new binding: who ends it ends what serves in its place.
+        let awaited = first.is_awaited(is_there, &mut before);
+        *place = Some(BoundTo { binding, first });
         drop(place);
-        Ok(if first.is_awaited(is_there, before) { Status::PENDING } else { Status::OK })
+        if let Some(before) = before {
+            // The new source's list is in force: the old one must not be taken out of the chain.
+            before.unbind(true);
+        }
+        Ok(if awaited { Status::PENDING } else { Status::OK })
     })
 }
 

@@ -368,10 +368,52 @@ static void first_states(void)
     close_engine();
 }
 
+/* Unbinding takes back what the source gave, not the list the host gave itself. */
+static void lists_of_the_host(void)
+{
+    byway_bind_options rules_only = BYWAY_BIND_OPTIONS_INIT;
+    byway_chain *chain;
+    byway_source *source, *away;
+    byway_invokers *own = NULL;
+    open_engine(FOR_EVER_MS, 0);
+    chain = new_chain();
+    source = memory(three, "20881");
+    NEED(byway_chain_bind_source(chain, source, NULL, NULL, 0, NULL));
+    NEED(byway_chain_invokers(chain, &own, NULL));
+    NEED(byway_chain_bind_source(chain, NULL, NULL, NULL, 0, NULL));
+    OK(providers(chain) == 0, "a source's list goes with it");
+
+    NEED(byway_chain_set_invokers(chain, own, NULL, NULL));
+    rules_only.flags = BYWAY_BIND_RULES_ONLY;
+    NEED(byway_chain_bind_source(chain, source, &rules_only, NULL, 0, NULL));
+    OK(providers(chain) == 2, "the source's rules over the host's list");
+    NEED(byway_chain_bind_source(chain, NULL, NULL, NULL, 0, NULL));
+    OK(providers(chain) == 3, "the rules are gone, the host's list stays");
+
+    away = nobody();
+    if (!away) {
+        SKIP("a source that never came", "built without ZooKeeper");
+    } else {
+        STATUS(byway_chain_bind_source(chain, away, NULL, NULL, 0, NULL), BYWAY_PENDING, "a source that never comes");
+        NEED(byway_chain_bind_source(chain, NULL, NULL, NULL, 0, NULL));
+        OK(providers(chain) == 3, "has nothing to be taken back");
+    }
+    NEED(byway_chain_bind_source(chain, source, NULL, NULL, 0, NULL));
+    NEED(byway_chain_set_invokers(chain, own, NULL, NULL));
+    NEED(byway_chain_bind_source(chain, NULL, NULL, NULL, 0, NULL));
+    OK(providers(chain) == 3, "a list that took the place of the source's stays too");
+    byway_invokers_release(own);
+    byway_source_release(away);
+    byway_source_release(source);
+    byway_chain_release(chain);
+    close_engine();
+}
+
 int main(void)
 {
     on_a_loop();
     polls_that_time_out();
     first_states();
+    lists_of_the_host();
     return tap_done();
 }

@@ -49,7 +49,7 @@ pub trait Target: Send + Sync {
     /// Puts a world in force on behalf of a binding: afterwards every call sees all of it.
     fn apply(&self, world: World, binding: u64) -> Vec<Refusal>;
 
-    /// Takes back what a binding gave.
+    /// Takes back what a binding gave and is still in force; with `keep_list` not the list.
     fn withdraw(&self, binding: u64, keep_list: bool);
 
     /// Who shares the rules it writes to.
