@@ -124,7 +124,7 @@ struct Ends(Weak<FirstState>);
 
 impl Operation for Ends {
     fn stop(&self, status: Status) -> Option<Telling> {
-        let Some(first) = self.0.upgrade() else { return None };
+        let first = self.0.upgrade()?;
         let mut owed = first.owed.lock();
         if !owed.awaited {
             // Whether a record is owed is not known yet.
