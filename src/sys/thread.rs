@@ -1,6 +1,6 @@
 //! Which thread is this, for one load; and threads of our own.
 
-/// A number that differs between threads that are alive at the same time. Never 0. A later thread may have the
+/// A number that differs between threads that are alive at the same time. Even and never 0. A later thread may have the
 /// number of one that has ended.
 #[inline(always)]
 pub fn token() -> usize {
@@ -25,7 +25,7 @@ pub fn token() -> usize {
     }
     #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux")))]
     {
-        thread_local!(static HERE: u8 = const { 0 });
+        thread_local!(static HERE: u64 = const { 0 });
         HERE.with(|here| std::ptr::from_ref(here) as usize)
     }
 }

@@ -4,13 +4,17 @@
 //! with the heavy side of the asymmetric fence: either it sees that the owner is inside, or the owner sees that it
 //! came (Dekker's handshake).
 //!
+//! A thread that stalls between its look at the owner and its plain store would take away the mark of whoever has
+//! adopted the handle meanwhile. So the plain mark is the maker's alone: once a handle has been adopted, whoever owns
+//! it enters with one compare-and-exchange on a mark of its own.
+//!
 //! A handle is either this or exclusive, for all of its calls.
 
 use super::{Cell, FREED, Header, LIVE, POISONED, Refused, Slot};
 use crate::sys::{fence, thread};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{self, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Content of a handle that belongs to a thread: the value and its owner.
 #[repr(C)]
@@ -24,10 +28,30 @@ pub struct Bound<V> {
 /// What the owner writes. Stays in place when the value is taken out, since the owner may be looking at it.
 #[derive(Debug)]
 struct Owner {
+    /// A thread's token, with [`ADOPTED`] in its low bit once another one than the maker has had the handle.
     thread: AtomicUsize,
+    /// The maker's mark while it is inside. Others only read it.
     inside: AtomicU32,
+    /// The token of an owner by adoption while it is inside, else 0.
+    adopter: AtomicUsize,
     /// Names what is in the value, for [`Cell::glance`]; 0 when nothing does.
     stamp: AtomicU64,
+}
+
+/// Low bit of [`Owner::thread`]: tokens are even.
+const ADOPTED: usize = 1;
+
+impl Owner {
+    #[inline(always)]
+    fn is(&self, me: usize) -> bool {
+        self.thread.load(Ordering::Relaxed) & !ADOPTED == me
+    }
+
+    /// True while no call is running; exact for the owner and after a heavy fence.
+    #[inline(always)]
+    fn is_idle(&self) -> bool {
+        self.inside.load(Ordering::Acquire) == 0 && self.adopter.load(Ordering::SeqCst) == 0
+    }
 }
 
 impl<V> Bound<V> {
@@ -36,6 +60,7 @@ impl<V> Bound<V> {
         let owner = Owner {
             thread: AtomicUsize::new(thread::token()),
             inside: AtomicU32::new(0),
+            adopter: AtomicUsize::new(0),
             stamp: AtomicU64::new(0),
         };
         Bound { value: MaybeUninit::new(value), owner }
@@ -55,7 +80,7 @@ impl<V: Send> Cell<Bound<V>>
 where
     Bound<V>: Slot,
 {
-    /// Enters a call on the owning thread. No locked instruction.
+    /// Enters a call on the owning thread. No locked instruction where that is the one that made the handle.
     ///
     /// # Errors
     /// [`Refused::Elsewhere`] on another thread, [`Refused::Busy`] when this thread is inside already.
@@ -68,17 +93,50 @@ where
         let cell = unsafe { super::check(pointer) }?;
         let (owner, me) = (cell.owner(), thread::token());
         if owner.thread.load(Ordering::Relaxed) != me {
-            return Err(Refused::Elsewhere);
+            return cell.enter_adopted(me);
         }
         if owner.inside.load(Ordering::Relaxed) != 0 {
             return Err(Refused::Busy);
         }
+        cell.enter_made(me)
+    }
+
+    /// The maker's way in, from where it saw that the handle is its own and idle.
+    #[inline(always)]
+    fn enter_made(&self, me: usize) -> Result<Owned<'_, V>, Refused> {
+        let owner = self.owner();
         owner.inside.store(1, Ordering::Relaxed);
         fence::light();
-        let stays = cell.header.count.load(Ordering::Relaxed) != FREED
+        let stays = self.header.count.load(Ordering::Relaxed) != FREED
             && owner.thread.load(Ordering::Relaxed) == me
-            && cell.header.is_usable(<Bound<V> as Slot>::INFO);
-        if stays { Ok(Owned { cell }) } else { Err(cell.step_back()) }
+            && self.header.is_usable(<Bound<V> as Slot>::INFO);
+        if stays { Ok(Owned { cell: self }) } else { Err(self.step_back()) }
+    }
+
+    /// The way in of a thread that has adopted the handle.
+    #[cold]
+    fn enter_adopted(&self, me: usize) -> Result<Owned<'_, V>, Refused> {
+        let owner = self.owner();
+        if owner.thread.load(Ordering::SeqCst) != me | ADOPTED {
+            return Err(Refused::Elsewhere);
+        }
+        if owner.adopter.compare_exchange(0, me, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            return Err(Refused::Busy);
+        }
+        // The maker may still be inside when two threads tried to adopt at once, and one gave back to the other.
+        let maker = owner.inside.load(Ordering::SeqCst) != 0;
+        let stays = !maker
+            && self.header.count.load(Ordering::SeqCst) != FREED
+            && owner.thread.load(Ordering::SeqCst) == me | ADOPTED
+            && self.header.is_usable(<Bound<V> as Slot>::INFO);
+        match stays {
+            true => Ok(Owned { cell: self }),
+            false if maker => {
+                self.leave();
+                Err(Refused::Busy)
+            }
+            false => Err(self.step_back()),
+        }
     }
 
     /// The stamp of a handle of the calling thread that no call is running on, without entering it: for whoever knows
@@ -90,8 +148,7 @@ where
     pub unsafe fn glance(pointer: *const Self) -> Option<u64> {
         // SAFETY: by this function's contract.
         let owner = unsafe { super::check(pointer) }.ok()?.owner();
-        let mine = owner.thread.load(Ordering::Relaxed) == thread::token();
-        if mine && owner.inside.load(Ordering::Relaxed) == 0 {
+        if owner.is(thread::token()) && owner.is_idle() {
             Some(owner.stamp.load(Ordering::Relaxed))
         } else {
             None
@@ -122,18 +179,19 @@ where
         let visit = unsafe { super::visit(pointer) }?;
         let (owner, me) = (visit.cell.owner(), thread::token());
         let before = owner.thread.load(Ordering::Acquire);
-        if before == me {
+        if before & !ADOPTED == me {
             return Ok(());
         }
-        if owner.thread.compare_exchange(before, me, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+        let adopted = me | ADOPTED;
+        if owner.thread.compare_exchange(before, adopted, Ordering::SeqCst, Ordering::Relaxed).is_err() {
             return Err(Refused::Busy);
         }
         fence::heavy();
-        if owner.inside.load(Ordering::Acquire) == 0 {
+        if owner.is_idle() {
             return Ok(());
         }
         // It was inside; give the handle back unless a third thread has taken it meanwhile.
-        let _ = owner.thread.compare_exchange(me, before, Ordering::SeqCst, Ordering::Relaxed);
+        let _ = owner.thread.compare_exchange(adopted, before, Ordering::SeqCst, Ordering::Relaxed);
         Err(Refused::Busy)
     }
 
@@ -152,14 +210,16 @@ where
             Err(Refused::Poisoned) => unsafe { &*pointer },
             Err(why) => return Err(why),
         };
-        if cell.owner().thread.load(Ordering::Relaxed) == thread::token() {
+        if cell.owner().is(thread::token()) {
             // The owner itself: it is inside when a callback of its own call frees the handle.
-            if cell.owner().inside.load(Ordering::Relaxed) == 0 {
+            if cell.owner().is_idle() {
                 return cell.take().map(Some).ok_or(Refused::Bad);
             }
-            cell.header.count.store(FREED, Ordering::Relaxed);
+            cell.header.count.store(FREED, Ordering::SeqCst);
             Bound::<V>::interrupt(cell);
-            return Ok(None);
+            // What looked like a call may have been a former owner on its way out.
+            fence::heavy();
+            return Ok(if cell.owner().is_idle() { cell.take() } else { None });
         }
         // The owner may end the handle as soon as it sees the mark; the visit keeps the cell from being used for another
         // object until we have looked at it for the last time.
@@ -167,7 +227,7 @@ where
         cell.header.count.store(FREED, Ordering::SeqCst);
         Bound::<V>::interrupt(cell);
         fence::heavy();
-        let ours = cell.owner().inside.load(Ordering::Acquire) == 0 && cell.claim();
+        let ours = cell.owner().is_idle() && cell.claim();
         drop(running);
         // SAFETY: this thread has claimed the value.
         Ok(ours.then(|| unsafe { cell.collect_bound() }))
@@ -188,7 +248,12 @@ where
     /// The owner is no longer inside; a free that saw it inside is finished here.
     #[inline(always)]
     fn leave(&self) {
-        self.owner().inside.store(0, Ordering::Release);
+        let owner = self.owner();
+        if owner.adopter.load(Ordering::Relaxed) == thread::token() {
+            owner.adopter.store(0, Ordering::SeqCst);
+        } else {
+            owner.inside.store(0, Ordering::Release);
+        }
         fence::light();
         if self.header.count.load(Ordering::Relaxed) == FREED {
             self.finish_free();
@@ -198,7 +263,11 @@ where
     /// Whoever finds nobody inside takes the value, exactly one does.
     #[cold]
     fn finish_free(&self) {
-        drop(self.take());
+        // Of two that leave, at least one sees the other gone.
+        atomic::fence(Ordering::SeqCst);
+        if self.owner().is_idle() {
+            drop(self.take());
+        }
     }
 
     /// LIVE or POISONED to DEAD, with the value taken out; `None` when it was neither.
@@ -343,6 +412,76 @@ mod tests {
             assert_eq!(Cell::enter(at()).err(), Some(Refused::Bad));
             assert_eq!(Cell::free_owned(at()).err(), Some(Refused::Bad));
         }
+        assert_eq!(Arc::strong_count(&witness), 1);
+    }
+
+    fn cell_at(address: usize) -> *mut Cell<Bound<Arc<()>>> {
+        address as *mut Cell<Bound<Arc<()>>>
+    }
+
+    fn elsewhere(work: impl Fn() + Sync) {
+        std::thread::scope(|scope| scope.spawn(&work).join().unwrap());
+    }
+
+    /// The maker stalls after it saw that the handle is its own; whoever adopts it meanwhile stays alone inside.
+    #[test]
+    fn a_maker_that_comes_late_takes_nobodys_mark_away() {
+        let witness = Arc::new(());
+        let address = bee(&witness).addr();
+        let maker = thread::token();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let pointer = cell_at(address);
+                // SAFETY: the cell is live until the running call ends.
+                unsafe {
+                    assert!(Cell::adopt(pointer).is_ok());
+                    let call = Cell::enter(pointer).unwrap();
+                    // What the maker does when it goes on.
+                    let late = || {
+                        let cell = &*cell_at(address);
+                        assert!(cell.enter_made(maker).is_err());
+                    };
+                    let free = || assert!(Cell::free_owned(cell_at(address)).unwrap().is_none());
+                    elsewhere(late);
+                    assert_eq!(Cell::enter(pointer).err(), Some(Refused::Busy), "the call is still running");
+                    elsewhere(free);
+                    elsewhere(late);
+                    assert_eq!(Arc::strong_count(&call), 2, "not freed under a call");
+                    drop(call);
+                    assert_eq!(Cell::enter(pointer).err(), Some(Refused::Bad));
+                }
+            });
+        });
+        assert_eq!(Arc::strong_count(&witness), 1);
+    }
+
+    /// Two threads that keep adopting a handle from each other are never inside at once.
+    #[test]
+    fn adopters_are_alone_inside() {
+        let witness = Arc::new(());
+        let address = bee(&witness).addr();
+        let inside = AtomicU32::new(0);
+        let calls = std::array::from_fn::<_, 2, _>(|_| AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for own in &calls {
+                let (inside, calls) = (&inside, &calls);
+                scope.spawn(move || {
+                    let pointer = cell_at(address);
+                    // SAFETY: the cell is live until both threads have ended.
+                    while calls.iter().any(|calls| calls.load(Ordering::Relaxed) < 2_000) {
+                        let _ = unsafe { Cell::adopt(pointer) };
+                        if let Ok(call) = unsafe { Cell::enter(pointer) } {
+                            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                            inside.fetch_sub(1, Ordering::SeqCst);
+                            own.fetch_add(1, Ordering::Relaxed);
+                            drop(call);
+                        }
+                    }
+                });
+            }
+        });
+        // SAFETY: still live, and nobody else has it.
+        assert!(unsafe { Cell::free_owned(cell_at(address)) }.unwrap().is_some());
         assert_eq!(Arc::strong_count(&witness), 1);
     }
 
