@@ -194,6 +194,7 @@ def natives(report):
 CLASSPATH = ["org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath",
              "-Dmdep.outputFile=target/test-classpath", "-Dmdep.includeScope=test"]
 WARNINGS = r"^(?:WARNING|FATAL ERROR) in native method.*(?:\n.*){0,4}"
+TRACES = r"^(?:WARNING|FATAL ERROR) in native method.*(?:\n\t.*)*"
 
 
 def classpath():
@@ -225,7 +226,8 @@ def vectors_java(report, finish):
     if command is None:
         return
     done = run([*command, "io.byway.conform.Main"], timeout=900)
-    warnings = re.findall(WARNINGS, done.stdout, re.M)
+    # JNA, by which races get their network, is not byway's.
+    warnings = [said for said in re.findall(TRACES, done.stdout, re.M) if "at com.sun.jna." not in said]
     if warnings:
         report.ok(False, "JNI is used as it should be", "\n".join(warnings[:3]))
     finish(report, done)

@@ -20,7 +20,10 @@ public final class Dial extends Handle {
     private static final int ROUTES = 2;
     private static final long REAL_TIME = -1;
 
-    private final Selector own;
+    /** Kept from the collector for as long as the dial lives. */
+    private final Selector selector;
+
+    private final boolean own;
 
     /** Over all routes of an address, with the default options. */
     public Dial(Address address) {
@@ -33,17 +36,27 @@ public final class Dial extends Handle {
     }
 
     private Dial(Engine engine, Selector selector, DialOptions options) {
-        this(over(engine, SELECTOR, List.of(selector), options), selector);
+        this(over(engine, SELECTOR, List.of(selector), options), selector, true);
     }
 
-    private Dial(long pointer, Selector selector) {
+    private Dial(long pointer, Selector selector, boolean own) {
         super(pointer, Dial::free);
-        own = selector;
+        this.selector = selector;
+        this.own = own;
+    }
+
+    /**
+     * Over what a selector gives, for example one that gives a family while the other one is awaited ({@link
+     * Selector.Options#early}). The selector stays the host's to close, and serves the dial alone until that is closed;
+     * closing or cancelling it ends the dial.
+     */
+    public static Dial over(Engine engine, Selector selector, DialOptions options) {
+        return new Dial(over(engine, SELECTOR, List.of(selector), options), selector, false);
     }
 
     /** Over the routes of one selection. */
     public static Dial over(Engine engine, Selection selection, DialOptions options) {
-        return new Dial(over(engine, SELECTION, List.of(selection), options), null);
+        return new Dial(over(engine, SELECTION, List.of(selection), options), null, false);
     }
 
     /** Over routes the host has kept, in this order. */
@@ -52,7 +65,7 @@ public final class Dial extends Handle {
         for (Route route : routes) {
             handles.add(route.handle());
         }
-        return new Dial(over(engine, ROUTES, handles, options), null);
+        return new Dial(over(engine, ROUTES, handles, options), null, false);
     }
 
     private static long over(Engine engine, int what, List<? extends Handle> handles, DialOptions options) {
@@ -299,8 +312,8 @@ public final class Dial extends Handle {
     @Override
     public void close() {
         super.close();
-        if (own != null) {
-            own.close();
+        if (own) {
+            selector.close();
         }
     }
 

@@ -150,7 +150,22 @@ class DialTest {
             assertEquals("REFUSED", failure.name());
             assertEquals(dead, failure.route().hopPort());
             assertTrue(engine.shouldPostpone(failure.route()));
-            assertNotNull(dial.nextEvent());
+            assertEquals(DialEvent.Kind.START, dial.nextEvent().kind());
+            DialEvent ended = dial.nextEvent();
+            while (ended.kind() == DialEvent.Kind.FD_CLOSING) {
+                ended = dial.nextEvent();
+            }
+            assertEquals(DialEvent.Kind.FAILED, ended.kind());
+            assertEquals(Status.E_REFUSED, ended.status());
+        }
+    }
+
+    @Test
+    void closingItsSelectorEndsADial() {
+        Selector selector = new Selector(local(server.getLocalPort()));
+        try (Dial dial = Dial.over(engine, selector, new DialOptions())) {
+            selector.close();
+            assertThrows(BywayException.Canceled.class, dial::run);
         }
     }
 

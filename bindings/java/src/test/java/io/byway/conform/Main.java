@@ -36,6 +36,7 @@ public final class Main {
                     PacKinds.KINDS,
                     RetryKinds.KINDS,
                     RaceKinds.KINDS,
+                    UpstreamRaceKinds.KINDS,
                     RuleKinds.KINDS,
                     TagKinds.KINDS,
                     MeshKinds.KINDS,
