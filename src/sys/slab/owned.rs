@@ -467,10 +467,13 @@ mod tests {
                 let (inside, calls) = (&inside, &calls);
                 scope.spawn(move || {
                     let pointer = cell_at(address);
-                    // SAFETY: the cell is live until both threads have ended.
                     while calls.iter().any(|calls| calls.load(Ordering::Relaxed) < 2_000) {
-                        let _ = unsafe { Cell::adopt(pointer) };
-                        if let Ok(call) = unsafe { Cell::enter(pointer) } {
+                        // SAFETY: the cell is live until both threads have ended.
+                        let call = unsafe {
+                            let _ = Cell::adopt(pointer);
+                            Cell::enter(pointer)
+                        };
+                        if let Ok(call) = call {
                             assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
                             inside.fetch_sub(1, Ordering::SeqCst);
                             own.fetch_add(1, Ordering::Relaxed);
