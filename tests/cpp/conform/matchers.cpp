@@ -94,6 +94,15 @@ void string_match(const json &one)
     block_fits(dialect, block, call, expect);
 }
 
+// A rule that counts says who is gray; one that does not leaves nobody gray.
+bool holds_for_gray(std::int32_t dialect, const std::string &rule)
+{
+    world w(dialect, "consumer://10.0.1.1/S", json::array({"dubbo://192.168.0.1:20000/S?application=test-app"}));
+    w.engine.set_rule("test-app.tag-router", rule).value();
+    w.set_call({{"method", "m"}, {"attachments", {{"dubbo.tag", "gray"}, {"dubbo.force.tag", "true"}}}});
+    return !w.rows().empty();
+}
+
 void tag_parse(const json &one)
 {
     const json &expect = get(one, "expect");
@@ -104,8 +113,11 @@ void tag_parse(const json &one)
     const auto done = w.engine.set_rule(key, text(one, "rule"));
     if (has(expect, "config_key"))
         same(key, get(expect, "config_key"), "key");
-    if (flag(expect, "valid"))
+    if (has(expect, "valid")) {
         done.value();
+        same(holds_for_gray(dialect_of(one), text(one, "rule")), get(expect, "valid"),
+             "a call for gray gets the provider that is");
+    }
     const json &groups = get(expect, "tag_to_addresses");
     for (const auto &[name, group] : groups.items()) {
         json tag = json::object();

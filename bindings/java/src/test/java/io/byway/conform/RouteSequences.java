@@ -10,6 +10,9 @@ import io.byway.Engine;
 import io.byway.Failure;
 import io.byway.Ip;
 import io.byway.Phase;
+import io.byway.Proxy;
+import io.byway.ProxyKind;
+import io.byway.ProxySelector;
 import io.byway.Route;
 import io.byway.Selection;
 import io.byway.Selector;
@@ -18,10 +21,11 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** bugs.jsonl sequence, the first half: what an engine remembers of routes that failed. */
+/** bugs.jsonl sequence, the first half: what an engine remembers of routes that failed, and who hears of it. */
 final class RouteSequences implements AutoCloseable {
     private volatile long now;
     private final Map<String, List<String>> names = new HashMap<>();
@@ -151,9 +155,65 @@ final class RouteSequences implements AutoCloseable {
         }
     }
 
+    /** As the case writes an entry, {@code HTTP p1:3128}. */
+    private static Proxy proxyOf(String entry) {
+        int colon = entry.lastIndexOf(':');
+        int port = Integer.parseInt(entry.substring(colon + 1));
+        return new Proxy(ProxyKind.HTTP, entry.substring("HTTP ".length(), colon), port);
+    }
+
+    /** Which failures a proxy selector hears of. */
+    private static void told(Case one) {
+        List<Object> heard = new ArrayList<>();
+        List<Proxy> proxies =
+                one.of("input").texts("proxies").stream().map(RouteSequences::proxyOf).collect(Collectors.toList());
+        ProxySelector.Choice choice =
+                new ProxySelector.Choice() {
+                    @Override
+                    public List<Proxy> select(String uri) {
+                        return proxies;
+                    }
+
+                    @Override
+                    public void connectFailed(String uri, Route route, Failure failure, int osErrno) {
+                        String place = route.proxy().host() + ":" + route.proxy().port();
+                        heard.add(List.of(place, failure.name().toLowerCase(Locale.ROOT)));
+                    }
+                };
+        try (Engine engine = new Engine()) {
+            Dns dns = new Dns(engine, host -> List.of(Ip.parse("192.0.2.1")));
+            ProxySelector chooser = new ProxySelector(engine, choice);
+            Address address = new Address(engine, new Address.Options("h", 80).dns(dns).proxySelector(chooser));
+            Selector selector = new Selector(address);
+            Route route = null;
+            for (JsonElement step : one.of("input").list("steps")) {
+                JsonArray words = step.getAsJsonArray();
+                switch (words.get(0).getAsString()) {
+                    case "next":
+                        route = selector.next(Duration.ZERO).get(0);
+                        break;
+                    case "report_connected":
+                        engine.connected(route);
+                        break;
+                    case "report_connect_failed":
+                        Failure failure = Failure.valueOf(words.get(1).getAsString().toUpperCase(Locale.ROOT));
+                        engine.connectFailed(route, failure, Phase.TCP, 111);
+                        break;
+                    default:
+                        throw new Case.Fails("step " + words);
+                }
+            }
+        }
+        same(heard, one.of("expect").get("selector_connect_failed_calls"), "heard");
+    }
+
     static void run(Case one) {
+        if (one.text("area").equals("selector")) {
+            told(one);
+            return;
+        }
         if (!one.text("area").equals("db")) {
-            throw new Case.Skips(one.text("area") + ": tests of ProxySelector and bugs.jsonl wpad_names show it");
+            throw new Case.Skips("no selector looks for wpad by names; bugs.jsonl wpad_names shows which would be asked");
         }
         try (RouteSequences it = new RouteSequences(one.of("input"))) {
             one.of("input").list("steps").forEach(step -> it.step(step.getAsJsonArray()));

@@ -183,6 +183,16 @@ final class WordKinds {
                 .orElseThrow(() -> new Case.Fails("no router " + name));
     }
 
+    /** A rule that counts says who is gray; one that does not leaves nobody gray. */
+    private static boolean holdsForGray(Dialect dialect, String rule) {
+        List<JsonElement> rows = List.of(new JsonPrimitive("dubbo://192.168.0.1:20000/S?application=test-app"));
+        try (World world = new World(dialect, "consumer://10.0.1.1/S", rows)) {
+            world.engine.setRule("test-app.tag-router", rule);
+            world.invocation.reset().method("m").attach("dubbo.tag", "gray").attach("dubbo.force.tag", "true");
+            return !world.routed().isEmpty();
+        }
+    }
+
     private static void tagParse(Case one) {
         Dialect dialect = World.dialectOf(one);
         Case expect = one.of("expect");
@@ -199,8 +209,10 @@ final class WordKinds {
         if (expect.has("config_key")) {
             same(key, expect.get("config_key"), "key");
         }
-        if (expect.flag("valid")) {
+        if (expect.has("valid")) {
             need(refused == null, "refused: " + refused);
+            boolean holds = holdsForGray(dialect, one.text("rule"));
+            same(holds, expect.get("valid"), "a call for gray gets the provider that is");
         }
         expect.of("tag_to_addresses")
                 .members()
