@@ -23,6 +23,8 @@ pub struct End {
     destroy: Box<dyn Fn() + Send + Sync>,
     /// [`IDLE`], [`DONE`], or the token of the thread that runs it.
     state: AtomicUsize,
+    /// Host code may run on this library's own threads.
+    any_thread: bool,
 }
 
 const IDLE: usize = 0;
@@ -40,9 +42,9 @@ pub(super) enum Ended {
 }
 
 impl End {
-    /// An end that runs `destroy`, which is host code.
-    pub fn new(destroy: impl Fn() + Send + Sync + 'static) -> Arc<End> {
-        Arc::new(End { destroy: Box::new(destroy), state: AtomicUsize::new(IDLE) })
+    /// An end that runs `destroy`, which is host code, with `any_thread` also on a thread of this library.
+    pub fn new(any_thread: bool, destroy: impl Fn() + Send + Sync + 'static) -> Arc<End> {
+        Arc::new(End { destroy: Box::new(destroy), state: AtomicUsize::new(IDLE), any_thread })
     }
 
     /// True once it has begun.
@@ -129,6 +131,7 @@ impl Engine {
     /// finds it.
     pub fn retire_set(self: &Arc<Self>, id: u64, end: Arc<End>) {
         let engine = Arc::downgrade(self);
+        let any_thread = end.any_thread;
         let job = move || {
             let ended = end.run();
             let Some(engine) = engine.upgrade() else { return };
@@ -139,12 +142,7 @@ impl Engine {
                 engine.callback_left();
             }
         };
-        // A thread of ours that is to end a set hands that to the thread for it, where the host allows it.
-        let on_ours =
-            self.options().callbacks_any_thread && !fork::is_child() && !record::current().is_inside();
-        if !on_ours || !outside::post(0, Box::new(job.clone())) {
-            retire(Box::new(job));
-        }
+        retire_for(any_thread, job);
     }
 
     /// Has `job`, which tells a host of a change, run by whoever polls `queue`; where the host allows it on a thread of
@@ -214,11 +212,20 @@ pub fn adopt_orphans() {
     }
 }
 
-/// Runs an end whose engine is gone, as [`retire`] does.
+/// As [`retire`]; a thread of ours hands `job` to the one for host code, where the host allows that.
+fn retire_for(any_thread: bool, job: impl FnOnce() + Clone + Send + 'static) {
+    let on_ours = any_thread && !fork::is_child() && !record::current().is_inside();
+    if !on_ours || !outside::post(0, Box::new(job.clone())) {
+        retire(Box::new(job));
+    }
+}
+
+/// Runs an end whose engine is gone, where [`Engine::retire_set`] would have.
 pub fn retire_alone(end: Arc<End>) {
-    retire(Box::new(move || {
+    let any_thread = end.any_thread;
+    retire_for(any_thread, move || {
         end.run();
-    }));
+    });
 }
 
 #[cfg(test)]
@@ -227,6 +234,17 @@ mod tests {
     use crate::error::Status;
     use core::panic::AssertUnwindSafe;
     use core::time::Duration;
+
+    /// As when an engine's last event is being told while its host releases it: nobody polls or shuts down any more.
+    #[test]
+    fn an_end_whose_engine_is_gone_runs_on_the_thread_for_host_code_where_that_is_allowed() {
+        let (tell, told) = std::sync::mpsc::channel();
+        super::retire_alone(super::End::new(true, move || {
+            tell.send(std::thread::current().name().map(str::to_owned)).unwrap();
+        }));
+        let thread = told.recv_timeout(Duration::from_secs(60));
+        assert_eq!(thread, Ok(Some("byway-callbacks".to_owned())));
+    }
 
     fn heard() -> u32 {
         crate::engine::shutdown::CALLBACKS_LEFT.load(super::Ordering::SeqCst)

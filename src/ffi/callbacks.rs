@@ -74,7 +74,8 @@ impl<R: Callbacks> Set<R> {
         let head = unsafe { *(&raw const raw).cast::<Head>() };
         let (user_data, id) = (head.user_data, engine.next_id());
         let address = user_data.expose_provenance();
-        let end = head.destroy.map(|destroy| End::new(move || Head::run(address, destroy)));
+        let any_thread = engine.options().callbacks_any_thread;
+        let end = head.destroy.map(|destroy| End::new(any_thread, move || Head::run(address, destroy)));
         let set = Arc::new(Set { raw, user_data, end, engine: Arc::downgrade(engine), id });
         match &set.end {
             Some(end) => engine.register_set(id, end)?,
