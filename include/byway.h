@@ -3889,7 +3889,7 @@ byway_status byway_proxy_selector_new_direct(struct byway_engine *engine,
  * Makes a proxy selector that always gives this list, in its order. A NULL entry is DIRECT.
  *
  * Ownership: the caller owns one reference; the proxies are retained.
- * Errors: `BYWAY_E_EMPTY_ANSWER` for an empty list, `BYWAY_E_LIMIT`, `BYWAY_E_BAD_HANDLE`.
+ * Errors: `BYWAY_E_EMPTY_ANSWER` for an empty list, `BYWAY_E_LIMIT`, `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_proxy_selector_new_fixed(struct byway_engine *engine,
@@ -4100,6 +4100,7 @@ byway_status byway_proxy_selector_new_rules(struct byway_engine *engine,
 /**
  * What is to be known about a proxy selector's configuration, one sentence a line: entries that are not in use, variables
  * that were ignored, where the system's settings came from, why a script was not fetched. Empty when there is nothing.
+ * Also after a shutdown.
  *
  * Ownership: the caller owns the text.
  * Errors: `BYWAY_E_BAD_HANDLE`.
@@ -4162,7 +4163,7 @@ byway_status byway_proxy_selector_new_pac(struct byway_engine *engine,
  * Threads: any; waits for the script to load, at most twice its time limit by its thread's clock. Runs no host code.
  * Errors: `BYWAY_E_PAC` with line and column, `BYWAY_E_TIMEOUT`, `BYWAY_E_LIMIT`, `BYWAY_E_UTF8`, `BYWAY_E_UNSUPPORTED` for a
  * charset or a library without the feature `script`: the old text stays in force, questions that waited for a first one
- * get the error. `BYWAY_E_STATE` for a proxy selector without a script.
+ * get the error. `BYWAY_E_STATE` for a proxy selector without a script, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_proxy_selector_set_script(struct byway_proxy_selector *self,
@@ -4187,7 +4188,7 @@ byway_status byway_proxy_selector_script_failed(struct byway_proxy_selector *sel
                                                 size_t len);
 
 /**
- * URL of the script behind a proxy selector, empty when it is to be discovered (WPAD).
+ * URL of the script behind a proxy selector, empty when it is to be discovered (WPAD). Also after a shutdown.
  *
  * Ownership: the caller owns the text.
  * Errors: `BYWAY_DONE` and no text when there is none.
@@ -4203,7 +4204,8 @@ byway_status byway_proxy_selector_script_url(const struct byway_proxy_selector *
  * text still serves. On an error the old state stays in force.
  *
  * Threads: any; reads files. Reading the process's environment must not run while another thread changes it.
- * Errors: those of the constructor; `BYWAY_E_STATE` for a proxy selector that is made from nothing that could be read again.
+ * Errors: those of the constructor; `BYWAY_E_STATE` for a proxy selector that is made from nothing that could be read again,
+ * `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_proxy_selector_refresh(struct byway_proxy_selector *self,
@@ -4298,7 +4300,7 @@ byway_status byway_wpad_names(const char *domain,
  * it is forgotten. DIRECT never gets there.
  *
  * Ownership: the caller owns the text.
- * Errors: `BYWAY_E_BAD_HANDLE`.
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_engine_bad_proxies(const struct byway_engine *self,
@@ -4311,7 +4313,7 @@ byway_status byway_engine_bad_proxies(const struct byway_engine *self,
  * it when a later entry of the list worked, or being offline would mark them all. DIRECT is never marked, and nothing is
  * with a `bad_proxy_ms` of 0 or under a `compat`. `failure` is `BYWAY_FAILURE_*`, `os_errno` the system's number or 0.
  *
- * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_ENUM`.
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_ENUM`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_engine_mark_proxy(struct byway_engine *self,
@@ -4323,7 +4325,7 @@ byway_status byway_engine_mark_proxy(struct byway_engine *self,
 /**
  * Forgets which proxies failed: all are tried in their configured order again.
  *
- * Errors: `BYWAY_E_BAD_HANDLE`.
+ * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_engine_forget_bad_proxies(struct byway_engine *self,
@@ -4716,7 +4718,7 @@ byway_status byway_selector_cancel(struct byway_selector *self);
 
 /**
  * The whole decision so far: proxies offered, names, answers, what was postponed since when and why, what was filtered,
- * the resulting order. `format` is `BYWAY_FORMAT_*`.
+ * the resulting order. `format` is `BYWAY_FORMAT_*`. Also after a shutdown.
  *
  * Ownership: the caller owns the text.
  * Errors: `BYWAY_E_ENUM`, `BYWAY_E_BUSY`.
@@ -4837,7 +4839,7 @@ byway_status byway_dial_step_at(struct byway_dial *self,
 
 /**
  * One descriptor for everything: readable when a step is due or a socket can be taken. The same for the dial's whole
- * life. Linux.
+ * life, also after a shutdown: then it is readable, and the step says `BYWAY_E_SHUTDOWN`. Linux.
  *
  * Ownership: the dial closes it.
  * Errors: `BYWAY_E_LOCAL` when it cannot be made.
@@ -4848,15 +4850,18 @@ byway_status byway_dial_fd(struct byway_dial *self,
                            struct byway_error **err);
 
 /**
- * Milliseconds until a step is due, rounded up: 0 = now, -1 = not before a descriptor says so.
+ * Milliseconds until a step is due, rounded up: 0 = now, -1 = not before a descriptor says so. Also after a
+ * shutdown.
  *
  * Errors: `BYWAY_E_NULL`, `BYWAY_E_BUSY`.
  */
-BYWAY_API byway_status byway_dial_deadline_ms(struct byway_dial *self, int64_t *out);
+BYWAY_API
+byway_status byway_dial_deadline_ms(struct byway_dial *self,
+                                    int64_t *out);
 
 /**
  * Every descriptor to watch now, the one for wake-ups among them: writes up to `cap` entries of `stride` bytes, `*total`
- * gets their number. `*generation`, which may be NULL, changes with the set.
+ * gets their number. `*generation`, which may be NULL, changes with the set. Also after a shutdown, as `byway_dial_fd`.
  *
  * Errors: `BYWAY_E_LOCAL` when the descriptor for wake-ups cannot be made.
  */
@@ -4870,7 +4875,7 @@ byway_status byway_dial_pollset(struct byway_dial *self,
                                 struct byway_error **err);
 
 /**
- * The oldest event not fetched yet. None are kept without `BYWAY_DIAL_EVENTS`.
+ * The oldest event not fetched yet. None are kept without `BYWAY_DIAL_EVENTS`. Also after a shutdown.
  *
  * Errors: `BYWAY_DONE` when there is none.
  */
@@ -4882,7 +4887,8 @@ byway_status byway_dial_next_event(struct byway_dial *self,
  * Moves the connected socket out, once. Of a provisional one the race goes on.
  *
  * Ownership: socket and route in `*out` are the caller's.
- * Errors: `BYWAY_E_STATE` when there is none or it was taken; as `byway_dial_run` when the dial has failed.
+ * Errors: `BYWAY_E_STATE` when there is none or it was taken; as `byway_dial_run` when the dial has failed;
+ * `BYWAY_E_SHUTDOWN`, the socket is closed with the dial.
  */
 BYWAY_API
 byway_status byway_dial_take(struct byway_dial *self,
@@ -4893,7 +4899,7 @@ byway_status byway_dial_take(struct byway_dial *self,
  * The host is content with this attempt's socket, usually after TLS: ends a race that waits for it
  * (`BYWAY_RACE_UNTIL_HOST`), and reports a route through a proxy behind TLS as connected.
  *
- * Errors: `BYWAY_E_STATE` when this attempt is not on offer and has not won.
+ * Errors: `BYWAY_E_STATE` when this attempt is not on offer and has not won, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_dial_confirm(struct byway_dial *self,
@@ -4905,7 +4911,7 @@ byway_status byway_dial_confirm(struct byway_dial *self,
  * NULL, then the routes that lost, each with a fresh attempt, then those never tried. A socket that was taken stays the
  * host's, one that was not is closed.
  *
- * Errors: `BYWAY_E_STATE` when this attempt is not on offer and has not won, `BYWAY_E_ENUM`.
+ * Errors: `BYWAY_E_STATE` when this attempt is not on offer and has not won, `BYWAY_E_ENUM`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_dial_resume(struct byway_dial *self,
@@ -4919,7 +4925,7 @@ byway_status byway_dial_resume(struct byway_dial *self,
  * `(NULL, 0)` = there are none, the attempt ends. Sent to this proxy alone.
  *
  * Threads: any, at any time, also from inside `proxy_auth`.
- * Errors: `BYWAY_E_ARGUMENT` for a value that must not stand in a header. An attempt that is over ignores it.
+ * Errors: `BYWAY_E_ARGUMENT` for a value that must not stand in a header, `BYWAY_E_SHUTDOWN`. An attempt that is over ignores it.
  */
 BYWAY_API
 byway_status byway_dial_authenticate(struct byway_dial *self,
@@ -4939,7 +4945,7 @@ byway_status byway_dial_cancel(struct byway_dial *self);
 
 /**
  * The failed attempts so far, in the order in which they failed: writes up to `cap` records of `stride` bytes, `*total`
- * gets their number.
+ * gets their number. Also after a shutdown.
  *
  * Ownership: `name` is static.
  * Errors: `BYWAY_E_BUSY`, `BYWAY_E_ARGUMENT` for a stride of 0.
@@ -4952,7 +4958,7 @@ byway_status byway_dial_failures(struct byway_dial *self,
                                  size_t *total);
 
 /**
- * The route of the failed attempt at this position of `byway_dial_failures`.
+ * The route of the failed attempt at this position of `byway_dial_failures`. Also after a shutdown.
  *
  * Ownership: the caller owns one reference.
  * Errors: `BYWAY_DONE` past the end, and when no Selection could be made.
@@ -4964,7 +4970,7 @@ byway_status byway_dial_failure_route(struct byway_dial *self,
 
 /**
  * The waterfall: which attempt started when, which one won, why the others ended. `format` is `BYWAY_FORMAT_*`. Shows
- * no credentials.
+ * no credentials. Also after a shutdown.
  *
  * As text: the outcome and how many milliseconds everything took, then a line for each attempt: its number, hop, kind of
  * proxy (`direct` for none), a bar, when it started, how and when it ended, and why. All bars share one axis of time, from
@@ -5203,7 +5209,8 @@ byway_status byway_engine_database_snapshot(struct byway_engine *self,
                                             size_t *total);
 
 /**
- * The route database as JSON, to be kept over a restart. Entries whose proxy has a user name are left out and counted.
+ * The route database as JSON, to be kept over a restart; to be asked for before a shutdown. Entries whose proxy has a
+ * user name are left out and counted.
  *
  * Ownership: the caller owns the text.
  * Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
@@ -5218,7 +5225,7 @@ byway_status byway_engine_database_export(struct byway_engine *self,
  * anything in the text is wrong. `*n` gets the number of entries in the text and may be NULL.
  *
  * Errors: `BYWAY_E_SYNTAX` with line and column, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT`, `BYWAY_E_UNSUPPORTED` for another
- * version; for a bad entry its own error, naming the index.
+ * version; for a bad entry its own error, naming the index; `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_engine_database_import(struct byway_engine *self,
@@ -5228,7 +5235,7 @@ byway_status byway_engine_database_import(struct byway_engine *self,
                                           struct byway_error **err);
 
 /**
- * Figures of an engine: fills as many bytes as `out->struct_size` says.
+ * Figures of an engine: fills as many bytes as `out->struct_size` says. Also after a shutdown.
  *
  * Errors: `BYWAY_E_STRUCT_SIZE`.
  */
@@ -5239,7 +5246,7 @@ byway_status byway_engine_stats(struct byway_engine *self,
 /**
  * May a failed call be retried on another route? `*out` gets `BYWAY_RECOVER_*`, the first reason against it.
  *
- * Errors: `BYWAY_E_ENUM`, `BYWAY_E_STRUCT_SIZE`.
+ * Errors: `BYWAY_E_ENUM`, `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_engine_recover(struct byway_engine *self,
@@ -5451,7 +5458,8 @@ byway_status byway_invokers_builder_remove(struct byway_invokers_builder *self,
  * Makes the list. The builder is used up, whatever comes of it, and can only be freed.
  *
  * Ownership: the caller owns one reference.
- * Errors: the first refusal of a URL or tag; `BYWAY_E_STATE` when it has finished before.
+ * Errors: the first refusal of a URL or tag; `BYWAY_E_STATE` when it has finished before; `BYWAY_E_SHUTDOWN`, which uses
+ * nothing up.
  */
 BYWAY_API
 byway_status byway_invokers_builder_finish(struct byway_invokers_builder *self,
@@ -6076,13 +6084,13 @@ byway_status byway_session_pick(struct byway_session *self,
 /**
  * Makes the calling thread the owner.
  *
- * Errors: `BYWAY_E_BUSY` while the owner is inside a call.
+ * Errors: `BYWAY_E_BUSY` while the owner is inside a call, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API byway_status byway_session_adopt(struct byway_session *self, struct byway_error **err);
 
 /**
  * Lets go of the world the session pins, for a thread that will not route for a while. The lent choice shows nothing
- * from then on; the next call pins the current world.
+ * from then on; the next call pins the current world. Also after a shutdown.
  *
  * Errors: `BYWAY_E_BUSY` on another thread.
  */
@@ -6233,7 +6241,7 @@ byway_status byway_source_get(struct byway_source *self,
  * stays when things are right again.
  *
  * Ownership: the caller owns the error.
- * Errors: `BYWAY_E_STRUCT_SIZE`.
+ * Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_source_status(struct byway_source *self,
@@ -6290,7 +6298,7 @@ byway_status byway_chain_cancel_bind(struct byway_chain *self);
  * list is kept, what was refused last, and how its source stands.
  *
  * Ownership: the caller owns the text.
- * Errors: `BYWAY_E_STATE` when it is not bound.
+ * Errors: `BYWAY_E_STATE` when it is not bound, `BYWAY_E_SHUTDOWN`.
  */
 BYWAY_API
 byway_status byway_chain_bind_status(struct byway_chain *self,

@@ -2,7 +2,7 @@
 
 use super::arguments::{self, Versioned, byway_str};
 use super::dns::byway_dns;
-use super::engine::byway_engine;
+use super::engine::{self, byway_engine};
 use super::error::byway_error;
 use super::guard::{Fail, call, call_bare, call_or, status_bare};
 use super::handle::{self, handle};
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn byway_address_new(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        let engine = Arc::clone(&handle::shared(engine, "engine")?.0);
+        let engine = Arc::clone(engine::open(engine, "engine")?);
         let options = arguments::versioned(options, "options")?;
         if options.flags & !(BYWAY_ADDRESS_TLS | BYWAY_ADDRESS_DIRECT) != 0 {
             return Err(Fail::Parameter(Status::E_ENUM, "options.flags"));

@@ -394,7 +394,7 @@ fn deliver(set: &Set<byway_source_callbacks>, engine: &Weak<Engine>, event: &Bin
 /// list is kept, what was refused last, and how its source stands.
 ///
 /// Ownership: the caller owns the text.
-/// Errors: `BYWAY_E_STATE` when it is not bound.
+/// Errors: `BYWAY_E_STATE` when it is not bound, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_chain_bind_status(
     self_: *mut byway_chain,
@@ -404,6 +404,7 @@ pub unsafe extern "C" fn byway_chain_bind_status(
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
         let chain = handle::shared(self_, "self")?;
+        chain.engine.check_open()?;
         let status = chain.binding.lock().as_ref().map(|bound| bound.binding.status());
         let Some(status) = status else {
             return Err(Error::new(Status::E_STATE, "the chain is not bound to a source")

@@ -418,7 +418,7 @@ pub unsafe extern "C" fn byway_dial_step_at(
 }
 
 /// One descriptor for everything: readable when a step is due or a socket can be taken. The same for the dial's whole
-/// life. Linux.
+/// life, also after a shutdown: then it is readable, and the step says `BYWAY_E_SHUTDOWN`. Linux.
 ///
 /// Ownership: the dial closes it.
 /// Errors: `BYWAY_E_LOCAL` when it cannot be made.
@@ -436,7 +436,8 @@ pub unsafe extern "C" fn byway_dial_fd(
     })
 }
 
-/// Milliseconds until a step is due, rounded up: 0 = now, -1 = not before a descriptor says so.
+/// Milliseconds until a step is due, rounded up: 0 = now, -1 = not before a descriptor says so. Also after a
+/// shutdown.
 ///
 /// Errors: `BYWAY_E_NULL`, `BYWAY_E_BUSY`.
 #[unsafe(no_mangle)]
@@ -451,7 +452,7 @@ pub unsafe extern "C" fn byway_dial_deadline_ms(self_: *mut byway_dial, out: *mu
 }
 
 /// Every descriptor to watch now, the one for wake-ups among them: writes up to `cap` entries of `stride` bytes, `*total`
-/// gets their number. `*generation`, which may be NULL, changes with the set.
+/// gets their number. `*generation`, which may be NULL, changes with the set. Also after a shutdown, as `byway_dial_fd`.
 ///
 /// Errors: `BYWAY_E_LOCAL` when the descriptor for wake-ups cannot be made.
 #[unsafe(no_mangle)]
@@ -480,7 +481,7 @@ pub unsafe extern "C" fn byway_dial_pollset(
     })
 }
 
-/// The oldest event not fetched yet. None are kept without `BYWAY_DIAL_EVENTS`.
+/// The oldest event not fetched yet. None are kept without `BYWAY_DIAL_EVENTS`. Also after a shutdown.
 ///
 /// Errors: `BYWAY_DONE` when there is none.
 #[unsafe(no_mangle)]
@@ -520,7 +521,8 @@ fn number(kind: EventKind) -> i32 {
 /// Moves the connected socket out, once. Of a provisional one the race goes on.
 ///
 /// Ownership: socket and route in `*out` are the caller's.
-/// Errors: `BYWAY_E_STATE` when there is none or it was taken; as `byway_dial_run` when the dial has failed.
+/// Errors: `BYWAY_E_STATE` when there is none or it was taken; as `byway_dial_run` when the dial has failed;
+/// `BYWAY_E_SHUTDOWN`, the socket is closed with the dial.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_dial_take(
     self_: *mut byway_dial,
@@ -530,6 +532,7 @@ pub unsafe extern "C" fn byway_dial_take(
     call(err, || {
         let out = arguments::out(out, NOTHING, "out")?;
         let mut dial = handle::exclusive(self_, "self")?;
+        dial.engine.check_open()?;
         *out = taken(DialObject::work(&mut dial))?;
         Ok(Status::OK)
     })
@@ -538,7 +541,7 @@ pub unsafe extern "C" fn byway_dial_take(
 /// The host is content with this attempt's socket, usually after TLS: ends a race that waits for it
 /// (`BYWAY_RACE_UNTIL_HOST`), and reports a route through a proxy behind TLS as connected.
 ///
-/// Errors: `BYWAY_E_STATE` when this attempt is not on offer and has not won.
+/// Errors: `BYWAY_E_STATE` when this attempt is not on offer and has not won, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_dial_confirm(
     self_: *mut byway_dial,
@@ -547,6 +550,7 @@ pub unsafe extern "C" fn byway_dial_confirm(
 ) -> byway_status {
     call(err, || {
         let mut dial = handle::exclusive(self_, "self")?;
+        dial.engine.check_open()?;
         DialObject::work(&mut dial).confirm(attempt)?;
         Ok(Status::OK)
     })
@@ -556,7 +560,7 @@ pub unsafe extern "C" fn byway_dial_confirm(
 /// NULL, then the routes that lost, each with a fresh attempt, then those never tried. A socket that was taken stays the
 /// host's, one that was not is closed.
 ///
-/// Errors: `BYWAY_E_STATE` when this attempt is not on offer and has not won, `BYWAY_E_ENUM`.
+/// Errors: `BYWAY_E_STATE` when this attempt is not on offer and has not won, `BYWAY_E_ENUM`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_dial_resume(
     self_: *mut byway_dial,
@@ -567,6 +571,7 @@ pub unsafe extern "C" fn byway_dial_resume(
 ) -> byway_status {
     call(err, || {
         let mut dial = handle::exclusive(self_, "self")?;
+        dial.engine.check_open()?;
         let fault = match reason {
             BYWAY_RESUME_TLS => Fault::TlsFailed,
             BYWAY_RESUME_CERTIFICATE => Fault::TlsCertificate,
@@ -585,7 +590,7 @@ pub unsafe extern "C" fn byway_dial_resume(
 /// `(NULL, 0)` = there are none, the attempt ends. Sent to this proxy alone.
 ///
 /// Threads: any, at any time, also from inside `proxy_auth`.
-/// Errors: `BYWAY_E_ARGUMENT` for a value that must not stand in a header. An attempt that is over ignores it.
+/// Errors: `BYWAY_E_ARGUMENT` for a value that must not stand in a header, `BYWAY_E_SHUTDOWN`. An attempt that is over ignores it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_dial_authenticate(
     self_: *mut byway_dial,
@@ -595,6 +600,8 @@ pub unsafe extern "C" fn byway_dial_authenticate(
 ) -> byway_status {
     call_quiet(|| {
         let visit = handle::running(self_, "self")?;
+        // SAFETY: the engine is never changed, and the visit keeps it.
+        unsafe { &(*visit.value_ptr()).engine }.check_open()?;
         let value = match arguments::text(value, len, "value")? {
             "" => None,
             text if crate::dial::connect::is_header_value(text) => Some(text.to_owned()),
@@ -622,7 +629,7 @@ pub unsafe extern "C" fn byway_dial_cancel(self_: *mut byway_dial) -> byway_stat
 }
 
 /// The failed attempts so far, in the order in which they failed: writes up to `cap` records of `stride` bytes, `*total`
-/// gets their number.
+/// gets their number. Also after a shutdown.
 ///
 /// Ownership: `name` is static.
 /// Errors: `BYWAY_E_BUSY`, `BYWAY_E_ARGUMENT` for a stride of 0.
@@ -655,7 +662,7 @@ pub unsafe extern "C" fn byway_dial_failures(
     })
 }
 
-/// The route of the failed attempt at this position of `byway_dial_failures`.
+/// The route of the failed attempt at this position of `byway_dial_failures`. Also after a shutdown.
 ///
 /// Ownership: the caller owns one reference.
 /// Errors: `BYWAY_DONE` past the end, and when no Selection could be made.
@@ -676,7 +683,7 @@ pub unsafe extern "C" fn byway_dial_failure_route(
 }
 
 /// The waterfall: which attempt started when, which one won, why the others ended. `format` is `BYWAY_FORMAT_*`. Shows
-/// no credentials.
+/// no credentials. Also after a shutdown.
 ///
 /// As text: the outcome and how many milliseconds everything took, then a line for each attempt: its number, hop, kind of
 /// proxy (`direct` for none), a bar, when it started, how and when it ended, and why. All bars share one axis of time, from

@@ -4,7 +4,7 @@ use super::address::{as_ips, byway_ip, checked};
 use super::arguments::{self, Versioned, byway_str};
 use super::call::{Call, byway_call};
 use super::callbacks::{self, Callbacks, Set};
-use super::engine::byway_engine;
+use super::engine::{self, byway_engine};
 use super::error::byway_error;
 use super::guard::{Fail, call, call_bare, call_or, call_quiet, status_bare};
 use super::handle::{self, handle};
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn byway_dns_new_system(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        handle::shared(engine, "engine")?;
+        engine::open(engine, "engine")?;
         *out = handle::hand_out(DnsHandle(Resolver::new(Resolving::System)));
         Ok(Status::OK)
     })
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn byway_dns_new_hosts(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        handle::shared(engine, "engine")?;
+        engine::open(engine, "engine")?;
         let table = HostsTable::parse(arguments::text(text, len, "text")?)?;
         *out = handle::hand_out(DnsHandle(Resolver::new(Resolving::Hosts(table))));
         Ok(Status::OK)

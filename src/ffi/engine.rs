@@ -40,6 +40,14 @@ impl Drop for EngineHandle {
     }
 }
 
+/// The engine behind a handle, unless it has been shut down.
+#[inline]
+pub(super) fn open<'a>(pointer: *const byway_engine, name: &'static str) -> Result<&'a Arc<Engine>, Fail> {
+    let engine = &handle::shared(pointer, name)?.0;
+    engine.check_open()?;
+    Ok(engine)
+}
+
 /// Events of rules, chains and sources are told at once, on byway's own thread `byway-callbacks`, one at a time and without
 /// anybody polling; a set whose last owner was a thread of byway's is destroyed there. Without it all of this waits for a
 /// thread of the host's to poll the queue. Every other callback runs on the thread of the call it serves.

@@ -2,7 +2,7 @@
 
 use super::address::{byway_ip, ip_out};
 use super::arguments::{self, Versioned};
-use super::engine::byway_engine;
+use super::engine::{self, byway_engine};
 use super::error::byway_error;
 use super::guard::{Fail, call, call_bare, call_quiet, status_bare};
 use super::handle;
@@ -267,8 +267,7 @@ pub unsafe extern "C" fn byway_engine_connected(
     route: *const byway_route,
 ) -> byway_status {
     call_quiet(|| {
-        let engine = &handle::shared(self_, "self")?.0;
-        engine.check_open()?;
+        let engine = engine::open(self_, "self")?;
         engine.connected(&handle::shared(route, "route")?.route);
         Ok(Status::OK)
     })
@@ -289,8 +288,7 @@ pub unsafe extern "C" fn byway_engine_connect_failed(
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
-        let engine = &handle::shared(self_, "self")?.0;
-        engine.check_open()?;
+        let engine = engine::open(self_, "self")?;
         let object = handle::shared(route, "route")?;
         let failed = FailedAttempt {
             failure: failure_of(failure, "failure")?,
@@ -315,8 +313,7 @@ pub unsafe extern "C" fn byway_engine_should_postpone(
 ) -> byway_status {
     status_bare(|| {
         let out = arguments::out(out, 0, "out")?;
-        let engine = &handle::shared(self_, "self")?.0;
-        engine.check_open()?;
+        let engine = engine::open(self_, "self")?;
         *out = i32::from(engine.should_postpone(&handle::shared(route, "route")?.route));
         Ok(Status::OK)
     })
@@ -333,8 +330,7 @@ pub unsafe extern "C" fn byway_engine_network_changed(
 ) -> byway_status {
     call_quiet(|| {
         let out = arguments::out_optional(generation, 0);
-        let engine = &handle::shared(self_, "self")?.0;
-        engine.check_open()?;
+        let engine = engine::open(self_, "self")?;
         let generation = engine.network_changed();
         if let Some(out) = out {
             *out = generation;
@@ -353,7 +349,7 @@ pub unsafe extern "C" fn byway_engine_set_proxy_selector(
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
-        let engine = &handle::shared(self_, "self")?.0;
+        let engine = engine::open(self_, "self")?;
         let source = handle::optional(proxy_selector, "proxy_selector")?.map(|given| Arc::clone(&given.0));
         drop(engine.set_default_proxies(source));
         Ok(Status::OK)
@@ -373,8 +369,7 @@ pub unsafe extern "C" fn byway_engine_database_snapshot(
     total: *mut usize,
 ) -> byway_status {
     call_quiet(|| {
-        let engine = &handle::shared(self_, "self")?.0;
-        engine.check_open()?;
+        let engine = engine::open(self_, "self")?;
         let all = engine.database().snapshot(engine.database_now());
         arguments::fill(out, stride, cap, total, all.len(), |i| {
             all.get(i).map_or(NO_ROUTE, |failed| {
@@ -410,7 +405,8 @@ const NO_ROUTE: byway_failed_route = byway_failed_route {
     remaining_ms: 0,
 };
 
-/// The route database as JSON, to be kept over a restart. Entries whose proxy has a user name are left out and counted.
+/// The route database as JSON, to be kept over a restart; to be asked for before a shutdown. Entries whose proxy has a
+/// user name are left out and counted.
 ///
 /// Ownership: the caller owns the text.
 /// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
@@ -422,7 +418,7 @@ pub unsafe extern "C" fn byway_engine_database_export(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        let engine = &handle::shared(self_, "self")?.0;
+        let engine = engine::open(self_, "self")?;
         *out = text::hand_out(engine.database().export_json(engine.database_now()));
         Ok(Status::OK)
     })
@@ -432,7 +428,7 @@ pub unsafe extern "C" fn byway_engine_database_export(
 /// anything in the text is wrong. `*n` gets the number of entries in the text and may be NULL.
 ///
 /// Errors: `BYWAY_E_SYNTAX` with line and column, `BYWAY_E_UTF8`, `BYWAY_E_LIMIT`, `BYWAY_E_UNSUPPORTED` for another
-/// version; for a bad entry its own error, naming the index.
+/// version; for a bad entry its own error, naming the index; `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_engine_database_import(
     self_: *mut byway_engine,
@@ -443,7 +439,7 @@ pub unsafe extern "C" fn byway_engine_database_import(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_optional(n, 0);
-        let engine = &handle::shared(self_, "self")?.0;
+        let engine = engine::open(self_, "self")?;
         let json = arguments::text(json, len, "json")?;
         let count = engine.database().import_json(json, engine.options().compat, engine.database_now())?;
         if let Some(out) = out {
@@ -453,7 +449,7 @@ pub unsafe extern "C" fn byway_engine_database_import(
     })
 }
 
-/// Figures of an engine: fills as many bytes as `out->struct_size` says.
+/// Figures of an engine: fills as many bytes as `out->struct_size` says. Also after a shutdown.
 ///
 /// Errors: `BYWAY_E_STRUCT_SIZE`.
 #[unsafe(no_mangle)]
@@ -485,7 +481,7 @@ pub unsafe extern "C" fn byway_engine_stats(
 
 /// May a failed call be retried on another route? `*out` gets `BYWAY_RECOVER_*`, the first reason against it.
 ///
-/// Errors: `BYWAY_E_ENUM`, `BYWAY_E_STRUCT_SIZE`.
+/// Errors: `BYWAY_E_ENUM`, `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_engine_recover(
     self_: *mut byway_engine,
@@ -495,7 +491,7 @@ pub unsafe extern "C" fn byway_engine_recover(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out(out, BYWAY_RECOVER_FATAL, "out")?;
-        let engine = &handle::shared(self_, "self")?.0;
+        let engine = engine::open(self_, "self")?;
         let given = arguments::versioned(failed, "failed")?;
         if given.flags & !31 != 0 {
             return Err(Fail::Parameter(Status::E_ENUM, "failed.flags"));

@@ -11,6 +11,7 @@ use super::status::byway_status;
 use super::text::{self, byway_text};
 use crate::chain::builder::InvokersBuilder;
 use crate::chain::snapshot::Invokers;
+use crate::engine::Engine;
 use crate::error::{Error, Status};
 use core::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -32,8 +33,11 @@ pub struct byway_invokers_builder {
 
 handle!(byway_invokers_builder, BuilderObject, 17, false);
 
-/// The builder until it has finished.
-pub(crate) struct BuilderObject(Option<Box<InvokersBuilder>>);
+/// The builder until it has finished, and whose it is.
+pub(crate) struct BuilderObject {
+    builder: Option<Box<InvokersBuilder>>,
+    engine: Arc<Engine>,
+}
 
 /// Keep the URL texts, for `byway_invokers_url`.
 pub const BYWAY_INVOKERS_KEEP_URLS: u32 = 1;
@@ -72,7 +76,7 @@ fn start(
     base: Option<&Arc<Invokers>>,
     flags: u32,
     callbacks: *const byway_invokers_callbacks,
-) -> Result<InvokersBuilder, Fail> {
+) -> Result<(InvokersBuilder, Arc<Engine>), Fail> {
     let (engine, set) = if callbacks.is_null() {
         (Arc::clone(&handle::shared(engine, "engine")?.0), None)
     } else {
@@ -90,7 +94,7 @@ fn start(
     if let Some(set) = set {
         builder = builder.keep(set);
     }
-    Ok(builder)
+    Ok((builder, engine))
 }
 
 fn add_all(
@@ -142,7 +146,7 @@ pub unsafe extern "C" fn byway_invokers_new(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out").inspect_err(|_| callbacks::destroy_refused(callbacks))?;
-        let mut builder = start(engine, None, flags, callbacks)?;
+        let (mut builder, _) = start(engine, None, flags, callbacks)?;
         add_all(&mut builder, urls, tags, count)?;
         *out = handle::hand_out(InvokersHandle(builder.finish()?));
         Ok(Status::OK)
@@ -253,7 +257,7 @@ pub unsafe extern "C" fn byway_invokers_builder_new(
         let out = arguments::out_handle(out, "out").inspect_err(|_| callbacks::destroy_refused(callbacks))?;
         let base = handle::optional(base, "base").map(|base| base.map(|base| &base.0));
         // The set must end well whatever else is wrong, so it is looked at in any case.
-        let builder = match base {
+        let (builder, engine) = match base {
             Ok(base) => start(engine, base, flags, callbacks)?,
             Err(fail) => {
                 start(engine, None, flags, callbacks)?;
@@ -261,7 +265,7 @@ pub unsafe extern "C" fn byway_invokers_builder_new(
             }
         };
         guard::prepare()?;
-        *out = handle::hand_out(BuilderObject(Some(Box::new(builder))));
+        *out = handle::hand_out(BuilderObject { builder: Some(Box::new(builder)), engine });
         Ok(Status::OK)
     })
 }
@@ -273,7 +277,8 @@ fn building(
 ) -> byway_status {
     call(err, || {
         let mut object = handle::exclusive(self_, "self")?;
-        let builder = object.0.as_mut().ok_or(Fail::Parameter(Status::E_STATE, "self"))?;
+        object.engine.check_open()?;
+        let builder = object.builder.as_mut().ok_or(Fail::Parameter(Status::E_STATE, "self"))?;
         body(builder)?;
         Ok(Status::OK)
     })
@@ -345,7 +350,8 @@ pub unsafe extern "C" fn byway_invokers_builder_remove(
 /// Makes the list. The builder is used up, whatever comes of it, and can only be freed.
 ///
 /// Ownership: the caller owns one reference.
-/// Errors: the first refusal of a URL or tag; `BYWAY_E_STATE` when it has finished before.
+/// Errors: the first refusal of a URL or tag; `BYWAY_E_STATE` when it has finished before; `BYWAY_E_SHUTDOWN`, which uses
+/// nothing up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_invokers_builder_finish(
     self_: *mut byway_invokers_builder,
@@ -354,7 +360,9 @@ pub unsafe extern "C" fn byway_invokers_builder_finish(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        let builder = handle::exclusive(self_, "self")?.0.take();
+        let mut object = handle::exclusive(self_, "self")?;
+        object.engine.check_open()?;
+        let builder = object.builder.take();
         let builder = builder.ok_or(Fail::Parameter(Status::E_STATE, "self"))?;
         *out = handle::hand_out(InvokersHandle(builder.finish()?));
         Ok(Status::OK)

@@ -1,12 +1,12 @@
 //! Proxy selectors of this library that answer at once: environment, Java system properties, Windows' settings.
 
 use super::arguments::{self, byway_str};
-use super::engine::byway_engine;
+use super::engine::{self, byway_engine};
 use super::error::byway_error;
 use super::guard::{Fail, call};
-use super::handle;
-use super::proxy_selector::{ProxySelectorHandle, byway_proxy_selector};
+use super::proxy_selector::{self, byway_proxy_selector};
 use super::status::byway_status;
+use crate::engine::Engine;
 use crate::engine::routes::proxies::{Choosing, ProxySource};
 use crate::error::Status;
 use crate::proxies::environment::{Environment, OwnEnvironment, Table};
@@ -19,8 +19,8 @@ use std::sync::Arc;
 /// More variables or properties are no configuration.
 const MAX_PAIRS: usize = 1 << 16;
 
-fn hand_out(selector: Arc<dyn ProxySelector>) -> *mut byway_proxy_selector {
-    handle::hand_out(ProxySelectorHandle(ProxySource::new(Choosing::BuiltIn(selector))))
+fn hand_out(engine: &Arc<Engine>, selector: Arc<dyn ProxySelector>) -> *mut byway_proxy_selector {
+    proxy_selector::hand_out(ProxySource::new(Choosing::BuiltIn(selector)), Arc::downgrade(engine))
 }
 
 /// Two arrays of one length as pairs.
@@ -62,16 +62,16 @@ pub unsafe extern "C" fn byway_proxy_selector_new_environment(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        handle::shared(engine, "engine")?;
+        let engine = engine::open(engine, "engine")?;
         let dialect = match dialect.is_null() {
             true => Dialect::Byway,
             false => dialect_of(arguments::text(dialect, dialect_len, "dialect")?, "dialect")?,
         };
         *out = if n == 0 && names.is_null() {
-            hand_out(Arc::new(OwnEnvironment::new(dialect)))
+            hand_out(engine, Arc::new(OwnEnvironment::new(dialect)))
         } else {
             let table: Table = pairs(names, values, n)?.into_iter().collect();
-            hand_out(Arc::new(Environment::new(&table, dialect)))
+            hand_out(engine, Arc::new(Environment::new(&table, dialect)))
         };
         Ok(Status::OK)
     })
@@ -96,14 +96,14 @@ pub unsafe extern "C" fn byway_proxy_selector_new_properties(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        handle::shared(engine, "engine")?;
+        let engine = engine::open(engine, "engine")?;
         let web_sockets = match web_sockets {
             0 => WebSockets::Direct,
             1 => WebSockets::AsHttp,
             _ => return Err(Fail::Parameter(Status::E_ENUM, "web_sockets")),
         };
         let properties = pairs(names, values, n)?.into_iter().collect();
-        *out = hand_out(Arc::new(JdkProperties::new(&properties, web_sockets)));
+        *out = hand_out(engine, Arc::new(JdkProperties::new(&properties, web_sockets)));
         Ok(Status::OK)
     })
 }
@@ -125,10 +125,10 @@ pub unsafe extern "C" fn byway_proxy_selector_new_windows(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        handle::shared(engine, "engine")?;
+        let engine = engine::open(engine, "engine")?;
         let server = arguments::setting(server, server_len, "server")?;
         let bypass = arguments::setting(bypass, bypass_len, "bypass")?;
-        *out = hand_out(Arc::new(windows::proxy_server(server, bypass)?));
+        *out = hand_out(engine, Arc::new(windows::proxy_server(server, bypass)?));
         Ok(Status::OK)
     })
 }

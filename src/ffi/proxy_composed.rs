@@ -1,12 +1,12 @@
 //! Proxy selectors made of others: exceptions around one, one per scheme, one per pattern.
 
 use super::arguments::{self, Versioned, byway_str};
-use super::engine::byway_engine;
+use super::engine::{self, byway_engine};
 use super::error::byway_error;
 use super::guard::{Fail, call, call_or};
 use super::handle;
 use super::library::{Layout, layout};
-use super::proxy_selector::{ProxySelectorHandle, byway_proxy_selector};
+use super::proxy_selector::{self, byway_proxy_selector};
 use super::status::byway_status;
 use super::text::{self, byway_text};
 use crate::engine::routes::proxies::{Choosing, ProxySource, direct};
@@ -121,10 +121,6 @@ fn source_of(selector: *const byway_proxy_selector, name: &'static str) -> Resul
     Ok(handle::optional(selector, name)?.map_or_else(direct, |selector| Arc::clone(&selector.0)))
 }
 
-fn hand_out(made: Arc<ProxySource>) -> *mut byway_proxy_selector {
-    handle::hand_out(ProxySelectorHandle(made))
-}
-
 /// Makes a proxy selector that says DIRECT for the hosts of a list and asks `inner` about all others. Entries that mean
 /// nothing are not in use and named by `byway_proxy_selector_diagnostics`.
 ///
@@ -142,11 +138,11 @@ pub unsafe extern "C" fn byway_proxy_selector_new_bypass(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        handle::shared(engine, "engine")?;
+        let engine = engine::open(engine, "engine")?;
         let exceptions = exceptions(&arguments::versioned(options, "options")?)?;
         let inner = Arc::clone(&handle::shared(inner, "inner")?.0);
         let made = ProxySource::composed(Choosing::Excepted(exceptions, Arc::clone(&inner)), [&inner])?;
-        *out = hand_out(made);
+        *out = proxy_selector::hand_out(made, Arc::downgrade(engine));
         Ok(Status::OK)
     })
 }
@@ -191,7 +187,7 @@ pub unsafe extern "C" fn byway_proxy_selector_new_per_scheme(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        handle::shared(engine, "engine")?;
+        let engine = engine::open(engine, "engine")?;
         let parts = parts(schemes, "schemes", selectors, n)?;
         let mut made = Schemes::default();
         for (index, (scheme, source)) in parts.iter().enumerate() {
@@ -207,7 +203,10 @@ pub unsafe extern "C" fn byway_proxy_selector_new_per_scheme(
         let otherwise = source_of(otherwise, "otherwise")?;
         made.set_fallback(Arc::clone(&otherwise));
         let inner = parts.iter().map(|(_, source)| source).chain([&otherwise]);
-        *out = hand_out(ProxySource::composed(Choosing::Schemes(made), inner)?);
+        *out = proxy_selector::hand_out(
+            ProxySource::composed(Choosing::Schemes(made), inner)?,
+            Arc::downgrade(engine),
+        );
         Ok(Status::OK)
     })
 }
@@ -232,7 +231,7 @@ pub unsafe extern "C" fn byway_proxy_selector_new_rules(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        handle::shared(engine, "engine")?;
+        let engine = engine::open(engine, "engine")?;
         let parts = parts(patterns, "patterns", selectors, n)?;
         let mut made = Rules::new();
         for (pattern, source) in &parts {
@@ -246,13 +245,17 @@ pub unsafe extern "C" fn byway_proxy_selector_new_rules(
             made.set_otherwise(Arc::clone(otherwise));
         }
         let inner = parts.iter().map(|(_, source)| source).chain(&otherwise);
-        *out = hand_out(ProxySource::composed(Choosing::Rules(made), inner)?);
+        *out = proxy_selector::hand_out(
+            ProxySource::composed(Choosing::Rules(made), inner)?,
+            Arc::downgrade(engine),
+        );
         Ok(Status::OK)
     })
 }
 
 /// What is to be known about a proxy selector's configuration, one sentence a line: entries that are not in use, variables
 /// that were ignored, where the system's settings came from, why a script was not fetched. Empty when there is nothing.
+/// Also after a shutdown.
 ///
 /// Ownership: the caller owns the text.
 /// Errors: `BYWAY_E_BAD_HANDLE`.

@@ -2,7 +2,7 @@
 
 use super::arguments;
 use super::dns::byway_dns;
-use super::engine::byway_engine;
+use super::engine::{self, byway_engine};
 use super::error::byway_error;
 use super::feedback::failure_of;
 use super::guard::{self, call};
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn byway_engine_proxies_for_url(
             room.fill(core::ptr::null_mut());
         }
         let (room, total) = (room?, arguments::out(total, 0, "total")?);
-        let engine = &handle::shared(self_, "self")?.0;
+        let engine = engine::open(self_, "self")?;
         let selector = &handle::shared(selector, "selector")?.0;
         let url = OwnedTarget::parse(arguments::text(url, url_len, "url")?)
             .map_err(|error| error.subject("url"))?;
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn byway_wpad_names(
 /// it is forgotten. DIRECT never gets there.
 ///
 /// Ownership: the caller owns the text.
-/// Errors: `BYWAY_E_BAD_HANDLE`.
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_engine_bad_proxies(
     self_: *const byway_engine,
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn byway_engine_bad_proxies(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        *out = text::hand_out(handle::shared(self_, "self")?.0.bad_proxies_json());
+        *out = text::hand_out(engine::open(self_, "self")?.bad_proxies_json());
         Ok(Status::OK)
     })
 }
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn byway_engine_bad_proxies(
 /// it when a later entry of the list worked, or being offline would mark them all. DIRECT is never marked, and nothing is
 /// with a `bad_proxy_ms` of 0 or under a `compat`. `failure` is `BYWAY_FAILURE_*`, `os_errno` the system's number or 0.
 ///
-/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_ENUM`.
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_ENUM`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_engine_mark_proxy(
     self_: *mut byway_engine,
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn byway_engine_mark_proxy(
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
-        let engine = &handle::shared(self_, "self")?.0;
+        let engine = engine::open(self_, "self")?;
         let proxy = &handle::shared(proxy, "proxy")?.0;
         engine.mark_proxy(proxy, failure_of(failure, "failure")?, os_errno);
         Ok(Status::OK)
@@ -150,14 +150,14 @@ pub unsafe extern "C" fn byway_engine_mark_proxy(
 
 /// Forgets which proxies failed: all are tried in their configured order again.
 ///
-/// Errors: `BYWAY_E_BAD_HANDLE`.
+/// Errors: `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_engine_forget_bad_proxies(
     self_: *mut byway_engine,
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
-        handle::shared(self_, "self")?.0.forget_bad_proxies();
+        engine::open(self_, "self")?.forget_bad_proxies();
         Ok(Status::OK)
     })
 }

@@ -14,7 +14,7 @@ use super::library::{Layout, layout};
 use super::proxy_script_off as on;
 #[cfg(feature = "script")]
 use super::proxy_script_on as on;
-use super::proxy_selector::{ProxySelectorHandle, byway_proxy_selector};
+use super::proxy_selector::{self, byway_proxy_selector};
 use super::status::byway_status;
 use super::text::{self, byway_text};
 use crate::engine::Engine;
@@ -180,10 +180,6 @@ pub(super) fn unavailable(url: &str) -> Arc<ProxySource> {
     ProxySource::new(Choosing::BuiltIn(Arc::new(plan)))
 }
 
-fn hand_out(made: Arc<ProxySource>) -> *mut byway_proxy_selector {
-    handle::hand_out(ProxySelectorHandle(made))
-}
-
 /// Makes a proxy selector from the text of a proxy auto-configuration script; short for `byway_proxy_selector_new_pac` with
 /// `url` and `source`.
 ///
@@ -208,7 +204,7 @@ pub unsafe extern "C" fn byway_proxy_selector_new_script(
             source: byway_str { data: source.as_ptr().cast(), len: source.len() },
             ..byway_pac_options::INIT
         };
-        *out = hand_out(on::make(engine, &options, None)?);
+        *out = proxy_selector::hand_out(on::make(engine, &options, None)?, Arc::downgrade(engine));
         Ok(Status::OK)
     })
 }
@@ -242,7 +238,7 @@ pub unsafe extern "C" fn byway_proxy_selector_new_pac(
             handle::shared(engine, "engine").inspect_err(|_| callbacks::destroy_refused(callbacks))?;
         let fetching = fetching(&engine.0, callbacks)?;
         let options = arguments::versioned(options, "options")?;
-        *out = hand_out(on::make(&engine.0, &options, fetching)?);
+        *out = proxy_selector::hand_out(on::make(&engine.0, &options, fetching)?, Arc::downgrade(&engine.0));
         Ok(Status::OK)
     })
 }
@@ -254,7 +250,7 @@ pub unsafe extern "C" fn byway_proxy_selector_new_pac(
 /// Threads: any; waits for the script to load, at most twice its time limit by its thread's clock. Runs no host code.
 /// Errors: `BYWAY_E_PAC` with line and column, `BYWAY_E_TIMEOUT`, `BYWAY_E_LIMIT`, `BYWAY_E_UTF8`, `BYWAY_E_UNSUPPORTED` for a
 /// charset or a library without the feature `script`: the old text stays in force, questions that waited for a first one
-/// get the error. `BYWAY_E_STATE` for a proxy selector without a script.
+/// get the error. `BYWAY_E_STATE` for a proxy selector without a script, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_proxy_selector_set_script(
     self_: *mut byway_proxy_selector,
@@ -265,13 +261,13 @@ pub unsafe extern "C" fn byway_proxy_selector_set_script(
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
-        let selector = handle::shared(self_, "self")?;
+        let selector = proxy_selector::open(self_, "self")?;
         let bytes = arguments::bytes(source, source_len, "source")?;
         let charset = match charset.is_null() {
             true => None,
             false => Some(arguments::text(charset, charset_len, "charset")?),
         };
-        on::set(&selector.0, bytes, charset)?;
+        on::set(selector, bytes, charset)?;
         Ok(Status::OK)
     })
 }
@@ -290,13 +286,13 @@ pub unsafe extern "C" fn byway_proxy_selector_script_failed(
     len: usize,
 ) -> byway_status {
     call_quiet(|| {
-        let selector = handle::shared(self_, "self")?;
-        on::failed(&selector.0, failure(status, host_code, arguments::text(message, len, "message")?))?;
+        let selector = proxy_selector::open(self_, "self")?;
+        on::failed(selector, failure(status, host_code, arguments::text(message, len, "message")?))?;
         Ok(Status::OK)
     })
 }
 
-/// URL of the script behind a proxy selector, empty when it is to be discovered (WPAD).
+/// URL of the script behind a proxy selector, empty when it is to be discovered (WPAD). Also after a shutdown.
 ///
 /// Ownership: the caller owns the text.
 /// Errors: `BYWAY_DONE` and no text when there is none.
@@ -328,14 +324,15 @@ pub unsafe extern "C" fn byway_proxy_selector_script_url(
 /// text still serves. On an error the old state stays in force.
 ///
 /// Threads: any; reads files. Reading the process's environment must not run while another thread changes it.
-/// Errors: those of the constructor; `BYWAY_E_STATE` for a proxy selector that is made from nothing that could be read again.
+/// Errors: those of the constructor; `BYWAY_E_STATE` for a proxy selector that is made from nothing that could be read again,
+/// `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_proxy_selector_refresh(
     self_: *mut byway_proxy_selector,
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
-        handle::shared(self_, "self")?.0.refresh()?;
+        proxy_selector::open(self_, "self")?.refresh()?;
         Ok(Status::OK)
     })
 }

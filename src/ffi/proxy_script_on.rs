@@ -11,7 +11,7 @@ use super::proxy_script::{
     BYWAY_PAC_FIXED_ZONE, BYWAY_PAC_SOCKS_IS_5, Fetching, byway_pac_callbacks, byway_pac_options,
     unavailable,
 };
-use super::proxy_selector::{ProxySelectorHandle, byway_proxy_selector};
+use super::proxy_selector;
 use crate::engine::Engine;
 use crate::engine::routes::dns::Serving;
 use crate::engine::routes::proxies::{Choosing, ProxySource};
@@ -22,16 +22,16 @@ use crate::error::Status;
 use crate::proxies::ProxyKind;
 use crate::proxies::pac::{Calendar, NothingUsable, PacOptions};
 use crate::script::{Limits, Zone};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-struct HostSet(Arc<Set<byway_pac_callbacks>>);
+struct HostSet(Arc<Set<byway_pac_callbacks>>, Weak<Engine>);
 
 impl HostScripts for HostSet {
     fn fetch(&self, source: &Arc<ProxySource>, url: &str, serving: &Serving) -> Status {
         let Some(fetch) = self.0.raw().fetch else { return Status::E_NULL };
         let context = Call::lasting(serving.engine, serving.tag, serving.id, serving.left);
-        let lent: *mut byway_proxy_selector = handle::hand_out(ProxySelectorHandle(Arc::clone(source)));
+        let lent = proxy_selector::hand_out(Arc::clone(source), self.1.clone());
         let text = format!("{url}\0");
         // SAFETY: the host gave this function for this pointer; the arguments live until it returns, and the URL ends
         // in NUL.
@@ -96,8 +96,8 @@ pub(super) fn settings(
         }
     }
     let resolver = handle::optional(options.dns, "options.dns")?.map(|dns| Arc::clone(&dns.0));
-    let host = fetching.map(|set| Arc::new(HostSet(set)) as Arc<dyn HostScripts>);
     let engine = Arc::downgrade(engine);
+    let host = fetching.map(|set| Arc::new(HostSet(set, engine.clone())) as Arc<dyn HostScripts>);
     let refresh_ms = options.refresh_ms;
     Ok(ScriptSettings { options: pac, resolver, own_addresses, host, refresh_ms, engine })
 }

@@ -4,7 +4,7 @@ use super::arguments::{self, Versioned};
 use super::call::{Call, byway_call};
 use super::callbacks::{self, Callbacks, Set};
 use super::dns::failure;
-use super::engine::byway_engine;
+use super::engine::{self, byway_engine};
 use super::error::byway_error;
 use super::guard::{Fail, call, call_bare, call_or, call_quiet};
 use super::handle::{self, handle};
@@ -12,6 +12,7 @@ use super::library::{Layout, layout};
 use super::proxy::{byway_proxy, kind_of};
 use super::route::{self, byway_route};
 use super::status::byway_status;
+use crate::engine::Engine;
 use crate::engine::routes::dns::Serving;
 use crate::engine::routes::proxies::{Choosing, HostProxies, ProxySource};
 use crate::engine::routes::request::{ProxyAnswer, ProxyRequest};
@@ -22,7 +23,7 @@ use crate::net::{Address, Compat, Failure, Listed, Proxy, ProxyKind, Route};
 use crate::sys::resolve::interface_index;
 use crate::sys::slab::Shared;
 use core::ffi::{c_char, c_void};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Who chooses proxies for an address. Shared.
 pub struct byway_proxy_selector {
@@ -32,7 +33,22 @@ pub struct byway_proxy_selector {
 handle!(byway_proxy_selector, ProxySelectorHandle, 7, false);
 
 /// The proxy selector.
-pub(crate) struct ProxySelectorHandle(pub(crate) Arc<ProxySource>);
+pub(crate) struct ProxySelectorHandle(pub(crate) Arc<ProxySource>, Weak<Engine>);
+
+/// A proxy selector, unless its engine has been shut down or is gone.
+pub(super) fn open<'a>(
+    pointer: *const byway_proxy_selector,
+    name: &'static str,
+) -> Result<&'a Arc<ProxySource>, Fail> {
+    let ProxySelectorHandle(source, engine) = handle::shared(pointer, name)?;
+    engine.upgrade().ok_or(Status::E_SHUTDOWN)?.check_open()?;
+    Ok(source)
+}
+
+/// A new handle of a proxy selector that belongs to this engine.
+pub(super) fn hand_out(source: Arc<ProxySource>, engine: Weak<Engine>) -> *mut byway_proxy_selector {
+    handle::hand_out(ProxySelectorHandle(source, engine))
+}
 
 /// One question to a proxy selector, and where its answer goes. Shared; the callback borrows it, and retains it to
 /// answer later.
@@ -167,18 +183,18 @@ pub unsafe extern "C" fn byway_proxy_selector_new(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out").inspect_err(|_| callbacks::destroy_refused(callbacks))?;
-        let (_, set) = Set::register(callbacks, engine, "callbacks")?;
+        let (engine, set) = Set::register(callbacks, engine, "callbacks")?;
         if set.raw().select.is_none() {
             return Err(Fail::Parameter(Status::E_NULL, "callbacks.select"));
         }
         let host: Arc<dyn HostProxies> = Arc::new(HostSet(set));
-        *out = hand_out(Choosing::Host(host));
+        *out = made(Choosing::Host(host), &engine);
         Ok(Status::OK)
     })
 }
 
-fn hand_out(kind: Choosing) -> *mut byway_proxy_selector {
-    handle::hand_out(ProxySelectorHandle(ProxySource::new(kind)))
+fn made(kind: Choosing, engine: &Arc<Engine>) -> *mut byway_proxy_selector {
+    hand_out(ProxySource::new(kind), Arc::downgrade(engine))
 }
 
 /// Makes the proxy selector that always says DIRECT. All of them are equal.
@@ -193,8 +209,8 @@ pub unsafe extern "C" fn byway_proxy_selector_new_direct(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        handle::shared(engine, "engine")?;
-        *out = hand_out(Choosing::Direct);
+        let engine = engine::open(engine, "engine")?;
+        *out = made(Choosing::Direct, engine);
         Ok(Status::OK)
     })
 }
@@ -202,7 +218,7 @@ pub unsafe extern "C" fn byway_proxy_selector_new_direct(
 /// Makes a proxy selector that always gives this list, in its order. A NULL entry is DIRECT.
 ///
 /// Ownership: the caller owns one reference; the proxies are retained.
-/// Errors: `BYWAY_E_EMPTY_ANSWER` for an empty list, `BYWAY_E_LIMIT`, `BYWAY_E_BAD_HANDLE`.
+/// Errors: `BYWAY_E_EMPTY_ANSWER` for an empty list, `BYWAY_E_LIMIT`, `BYWAY_E_BAD_HANDLE`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_proxy_selector_new_fixed(
     engine: *mut byway_engine,
@@ -213,7 +229,7 @@ pub unsafe extern "C" fn byway_proxy_selector_new_fixed(
 ) -> byway_status {
     call(err, || {
         let out = arguments::out_handle(out, "out")?;
-        handle::shared(engine, "engine")?;
+        let engine = engine::open(engine, "engine")?;
         let given = arguments::array(proxies, n, "proxies")?;
         if given.is_empty() {
             return Err(Fail::Parameter(Status::E_EMPTY_ANSWER, "proxies"));
@@ -228,7 +244,7 @@ pub unsafe extern "C" fn byway_proxy_selector_new_fixed(
                 None => Listed::Direct,
             });
         }
-        *out = hand_out(Choosing::Fixed(list));
+        *out = made(Choosing::Fixed(list), engine);
         Ok(Status::OK)
     })
 }

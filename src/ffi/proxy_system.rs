@@ -13,7 +13,7 @@ use super::proxy_script::{self, byway_pac_callbacks, byway_pac_options};
 use super::proxy_script_off as on;
 #[cfg(feature = "script")]
 use super::proxy_script_on as on;
-use super::proxy_selector::{ProxySelectorHandle, byway_proxy_selector};
+use super::proxy_selector::{self, byway_proxy_selector};
 use super::status::byway_status;
 use crate::engine::routes::proxies::{Choosing, ProxySource};
 use crate::engine::routes::system_proxies::{Origin, SystemProxies};
@@ -21,6 +21,7 @@ use crate::error::Status;
 use crate::proxies::environment::Table;
 use crate::proxies::system::{Place, Places};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Where the system's proxy settings are found. Nothing else is read. Start from `BYWAY_SYSTEM_OPTIONS_INIT`.
 ///
@@ -167,7 +168,8 @@ pub unsafe extern "C" fn byway_proxy_selector_new_system(
         let options = arguments::versioned(options, "options")?;
         let make = on::maker(&engine.0, options.pac, fetching)?;
         let system = SystemProxies::new(origin(&options)?, make)?;
-        *out = handle::hand_out(ProxySelectorHandle(ProxySource::new(Choosing::System(system))));
+        *out =
+            proxy_selector::hand_out(ProxySource::new(Choosing::System(system)), Arc::downgrade(&engine.0));
         Ok(Status::OK)
     })
 }
@@ -183,7 +185,7 @@ pub unsafe extern "C" fn byway_proxy_selector_set_system(
     err: *mut *mut byway_error,
 ) -> byway_status {
     call(err, || {
-        let Choosing::System(system) = handle::shared(self_, "self")?.0.kind() else {
+        let Choosing::System(system) = proxy_selector::open(self_, "self")?.kind() else {
             return Err(Fail::Parameter(Status::E_STATE, "self"));
         };
         system.replace(origin(&arguments::versioned(options, "options")?)?)?;

@@ -314,7 +314,7 @@ pub unsafe extern "C" fn byway_selector_cancel(self_: *mut byway_selector) -> by
 }
 
 /// The whole decision so far: proxies offered, names, answers, what was postponed since when and why, what was filtered,
-/// the resulting order. `format` is `BYWAY_FORMAT_*`.
+/// the resulting order. `format` is `BYWAY_FORMAT_*`. Also after a shutdown.
 ///
 /// Ownership: the caller owns the text.
 /// Errors: `BYWAY_E_ENUM`, `BYWAY_E_BUSY`.

@@ -209,7 +209,7 @@ pub unsafe extern "C" fn byway_session_pick(
 
 /// Makes the calling thread the owner.
 ///
-/// Errors: `BYWAY_E_BUSY` while the owner is inside a call.
+/// Errors: `BYWAY_E_BUSY` while the owner is inside a call, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_session_adopt(
     self_: *mut byway_session,
@@ -217,13 +217,15 @@ pub unsafe extern "C" fn byway_session_adopt(
 ) -> byway_status {
     call(err, || {
         handle::adopt(self_, "self")?;
-        handle::owned(self_, "self")?.session.adopt();
+        let guard = handle::owned(self_, "self")?;
+        guard.engine.check_open()?;
+        guard.session.adopt();
         Ok(Status::OK)
     })
 }
 
 /// Lets go of the world the session pins, for a thread that will not route for a while. The lent choice shows nothing
-/// from then on; the next call pins the current world.
+/// from then on; the next call pins the current world. Also after a shutdown.
 ///
 /// Errors: `BYWAY_E_BUSY` on another thread.
 #[unsafe(no_mangle)]

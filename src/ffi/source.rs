@@ -440,7 +440,7 @@ pub(super) fn until(timeout_ms: i64, engine: &Engine) -> Duration {
 /// stays when things are right again.
 ///
 /// Ownership: the caller owns the error.
-/// Errors: `BYWAY_E_STRUCT_SIZE`.
+/// Errors: `BYWAY_E_STRUCT_SIZE`, `BYWAY_E_SHUTDOWN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byway_source_status(
     self_: *mut byway_source,
@@ -455,7 +455,9 @@ pub unsafe extern "C" fn byway_source_status(
         }
         let asked = arguments::versioned(state.cast_const(), "state")?;
         let state = arguments::out(state, asked, "state")?;
-        let status = handle::shared(self_, "self")?.source.status();
+        let source = handle::shared(self_, "self")?;
+        source.engine.check_open()?;
+        let status = source.source.status();
         let millis = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         let wall = |at: SystemTime| at.duration_since(UNIX_EPOCH).map_or(0, millis);
         *state = byway_source_state {
