@@ -714,7 +714,8 @@
 #define BYWAY_EVENT_PROXY_SELECT_END 1
 
 /**
- * A name is asked for; `subject` is the name.
+ * A name is asked for; `subject` is the name. Also one that a proxy script wants to know: then between the start and the
+ * end of the selection of proxies.
  */
 #define BYWAY_EVENT_DNS_START 2
 
@@ -2339,7 +2340,7 @@ typedef struct byway_event {
      */
     uint64_t tag;
     /**
-     * The selector's number.
+     * The selector's number; 0 for what a proxy script asks on behalf of `byway_engine_proxies_for_url`.
      */
     uint64_t selector_id;
     /**
@@ -4254,7 +4255,8 @@ byway_status byway_proxy_selector_set_system(struct byway_proxy_selector *self,
  * Writes `min(cap, total)` proxies in order, NULL for DIRECT. `explanation`, unless it is NULL, gets the list with the
  * reasons as JSON: `proxies`, `because` from the outermost proxy selector inwards, `script` with its `answer`,
  * `took_us`, `skipped` elements and `alerts` when one ran, `moved_back` with the proxies that failed lately.
- * `dns` resolves what a script wants to know; NULL: the system.
+ * `dns` resolves what a script wants to know; NULL: the system. Listeners hear of these
+ * names with a `selector_id` of 0, and of nothing else.
  *
  * `timeout_ms`: 0 = do not wait, negative = the engine's default.
  * Ownership: the caller owns one reference of each proxy written, and the text.

@@ -51,7 +51,8 @@ impl Drop for ListenerHandle {
 pub const BYWAY_EVENT_PROXY_SELECT_START: i32 = 0;
 /// They are known (`proxies`), or the proxy selector failed (`error`).
 pub const BYWAY_EVENT_PROXY_SELECT_END: i32 = 1;
-/// A name is asked for; `subject` is the name.
+/// A name is asked for; `subject` is the name. Also one that a proxy script wants to know: then between the start and the
+/// end of the selection of proxies.
 pub const BYWAY_EVENT_DNS_START: i32 = 2;
 /// It is answered (`ips`, in the resolver's order), or the lookup failed (`error`).
 pub const BYWAY_EVENT_DNS_END: i32 = 3;
@@ -90,7 +91,7 @@ pub struct byway_event {
     pub struct_size: usize,
     /// The host's number of the operation.
     pub tag: u64,
-    /// The selector's number.
+    /// The selector's number; 0 for what a proxy script asks on behalf of `byway_engine_proxies_for_url`.
     pub selector_id: u64,
     /// Monotonic time in nanoseconds.
     pub time_ns: u64,

@@ -26,7 +26,8 @@ use std::time::Duration;
 /// Writes `min(cap, total)` proxies in order, NULL for DIRECT. `explanation`, unless it is NULL, gets the list with the
 /// reasons as JSON: `proxies`, `because` from the outermost proxy selector inwards, `script` with its `answer`,
 /// `took_us`, `skipped` elements and `alerts` when one ran, `moved_back` with the proxies that failed lately.
-/// `dns` resolves what a script wants to know; NULL: the system.
+/// `dns` resolves what a script wants to know; NULL: the system. Listeners hear of these
+/// names with a `selector_id` of 0, and of nothing else.
 ///
 /// `timeout_ms`: 0 = do not wait, negative = the engine's default.
 /// Ownership: the caller owns one reference of each proxy written, and the text.

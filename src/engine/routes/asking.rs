@@ -8,7 +8,7 @@ use super::proxies::{Choosing, HostProxies, ProxySource};
 use super::reasons::Reasons;
 use super::request::{DnsRequest, ProxyRequest};
 #[cfg(feature = "script")]
-use super::script_proxies::{Asker, ScriptQuestion};
+use super::script_proxies::{Asker, Hearing, ScriptQuestion};
 use crate::engine::Engine;
 use crate::error::{Error, Result, Source, Status};
 use crate::net::events::Listening;
@@ -391,6 +391,12 @@ pub(super) fn collect(
                 serving: asking.serving,
                 object: asking.object,
                 in_place: asking.in_place,
+                hearing: Hearing {
+                    listening: cx.listening,
+                    selector: core.id(),
+                    address: Some(cx.address),
+                    compat: cx.settings.compat,
+                },
             };
             let Some(answer) = question.drive(&asker)? else { return Ok(()) };
             *pending = Pending::None;

@@ -3,16 +3,22 @@
 use super::asking::refusal;
 use super::bad_proxies::Moved;
 use super::dns::{Resolver, Serving};
+#[cfg(feature = "script")]
+use super::listen::Audience;
 use super::open;
 use super::proxies::{Choosing, ProxySource};
 use super::request::ProxyRequest;
 #[cfg(feature = "script")]
-use super::script_proxies::{Asker, ScriptQuestion};
+use super::script_proxies::{Asker, Hearing, ScriptQuestion};
 use super::select::Patience;
 use super::waiter::Waiter;
 use crate::engine::{Engine, Operation};
 use crate::error::{Error, Result, Source, Status};
+#[cfg(feature = "script")]
+use crate::net::EventKind;
 use crate::net::address::AddressSpec;
+#[cfg(feature = "script")]
+use crate::net::events::Listening;
 use crate::net::{Address, Listed};
 use crate::proxies::{OwnedTarget, Why};
 use crate::runtime::notice::Notice;
@@ -124,8 +130,8 @@ impl ForUrl<'_> {
         Serving { tag: 0, id: 0, left: self.patience.left(), engine: self.engine.handle() }
     }
 
-    fn host(&mut self, leaf: &Arc<ProxySource>) -> Result<Answer> {
-        let Choosing::Host(host) = leaf.kind() else { return Ok(Answer::Passed) };
+    /// The URL as an address without resolver and proxy selector.
+    fn address(&self) -> Result<Address> {
         let target = self.url.borrow();
         let spec = AddressSpec {
             scheme: target.scheme,
@@ -133,7 +139,12 @@ impl ForUrl<'_> {
             port: i64::from(target.port),
             ..AddressSpec::default()
         };
-        let address = Address::new(spec, self.engine.options().compat, &interface_index)?;
+        Address::new(spec, self.engine.options().compat, &interface_index)
+    }
+
+    fn host(&mut self, leaf: &Arc<ProxySource>) -> Result<Answer> {
+        let Choosing::Host(host) = leaf.kind() else { return Ok(Answer::Passed) };
+        let address = self.address()?;
         let request = Shared::new(ProxyRequest::new(self.engine.next_id()));
         let serving = self.serving();
         let call = || host.select(&request, &address, &serving);
@@ -177,6 +188,10 @@ impl ForUrl<'_> {
     #[cfg(feature = "script")]
     fn script(&mut self, leaf: &Arc<ProxySource>) -> Result<Vec<Listed>> {
         let mut question = ScriptQuestion::new(Arc::clone(leaf), &self.url.borrow());
+        let audience = Audience { listeners: self.engine.listeners(), tag: 0 };
+        // Built for listeners alone; a host that is none in an address has names asked for in silence.
+        let heard = audience.listeners.mask() & (EventKind::DnsStart.bit() | EventKind::DnsEnd.bit()) != 0;
+        let address = heard.then(|| self.address().ok()).flatten().map(Arc::new);
         loop {
             let serving = self.serving();
             let asker = Asker {
@@ -185,6 +200,12 @@ impl ForUrl<'_> {
                 serving: &serving,
                 object: 0,
                 in_place: false,
+                hearing: Hearing {
+                    listening: Listening::to(&audience, audience.listeners.mask()),
+                    selector: 0,
+                    address: address.as_ref(),
+                    compat: self.engine.options().compat,
+                },
             };
             if let Some(answer) = question.drive(&asker)? {
                 let choice = answer?;

@@ -8,7 +8,9 @@ use super::proxies::{Choosing, ProxySource};
 use super::request::{DnsRequest, Request};
 use crate::engine::Engine;
 use crate::error::{Error, Result, Source, Status};
-use crate::net::Host;
+use crate::net::compat::Compat;
+use crate::net::events::Listening;
+use crate::net::{Address, Event, EventKind, Host, Ip};
 use crate::proxies::pac::{self, Evaluation, Pac, PacOptions, Question, Step};
 use crate::proxies::{Choice, Target};
 use crate::runtime::notice::Notice;
@@ -234,6 +236,52 @@ pub(super) struct Asker<'a> {
     pub(super) object: usize,
     /// Script runs are waited for here, at most twice their limit by their thread's clock; for callers who take nothing later.
     pub(super) in_place: bool,
+    pub(super) hearing: Hearing<'a>,
+}
+
+/// Who hears of the names a script asks for, and on whose behalf it asks.
+#[derive(Clone, Copy)]
+pub(super) struct Hearing<'a> {
+    pub(super) listening: Listening<'a>,
+    /// 0 outside a connection.
+    pub(super) selector: u64,
+    /// `None` when nobody listens.
+    pub(super) address: Option<&'a Arc<Address>>,
+    pub(super) compat: Compat,
+}
+
+impl Hearing<'_> {
+    fn started(&self, name: &str) {
+        let Some(address) = self.address else { return };
+        self.listening.emit(EventKind::DnsStart, || Event {
+            subject: name,
+            ..Event::new(EventKind::DnsStart, self.selector, address)
+        });
+    }
+
+    /// As of other lookups: addresses, or why there are none, which OkHttp's events leave out.
+    fn ended(&self, name: &str, answer: &Result<Vec<IpAddr>>) {
+        let Some(address) = self.address.filter(|_| self.listening.wants(EventKind::DnsEnd)) else { return };
+        let none;
+        let (ips, error): (Vec<Ip>, Option<&Error>) = match answer {
+            Ok(ips) if !ips.is_empty() => (ips.iter().map(|ip| Ip::from(*ip)).collect(), None),
+            Ok(_) => {
+                let message = format!("DNS returned no addresses for {name}");
+                none = Error::new(Status::E_UNKNOWN_HOST, message).subject(name).source(Source::Callback);
+                (Vec::new(), Some(&none))
+            }
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        if error.is_some() && self.compat != Compat::Byway {
+            return;
+        }
+        self.listening.emit(EventKind::DnsEnd, || Event {
+            subject: name,
+            ips: &ips,
+            error,
+            ..Event::new(EventKind::DnsEnd, self.selector, address)
+        });
+    }
 }
 
 /// One question to a script, on its way.
@@ -289,14 +337,18 @@ impl ScriptQuestion {
                     Some(Err(error)) => return Ok(Some(Err(error))),
                 },
                 At::Names { request, open, name, rest } => {
-                    let Some(ips) = answered(&request) else {
+                    let Some(answer) = answered(&request) else {
                         self.at = At::Names { request, open, name, rest };
                         return Ok(None);
                     };
                     let cache = self.resolver_of(asker);
-                    asker.engine.remember_name(cache.as_deref(), &name, &ips);
+                    asker.engine.remember_name(
+                        cache.as_deref(),
+                        &name,
+                        answer.as_deref().unwrap_or_default(),
+                    );
                     let (evaluation, question) = *rest;
-                    match self.go_on(asker, evaluation, question, &ips) {
+                    match self.named(asker, evaluation, question, &name, answer) {
                         Ok(at) => at,
                         Err(error) => return Ok(Some(Err(error))),
                     }
@@ -383,15 +435,16 @@ impl ScriptQuestion {
             return Ok(self.go_on(asker, evaluation, question, &[ip]));
         }
         let (name, resolver) = (host.text().to_owned(), self.resolver_of(asker));
+        asker.hearing.started(&name);
         if let Some(ips) = asker.engine.cached_name(resolver.as_deref(), &name) {
-            return Ok(self.go_on(asker, evaluation, question, &ips));
+            return Ok(self.named(asker, evaluation, question, &name, Ok(ips)));
         }
         let request = Shared::new(DnsRequest::new(asker.engine.next_id()));
         let mut open = None;
         let by_host = match resolver.as_deref().map(Resolver::kind) {
             Some(Resolving::Hosts(table)) => {
-                let ips: Vec<IpAddr> = table.lookup(&name).iter().filter_map(|ip| ip.to_std()).collect();
-                return Ok(self.go_on(asker, evaluation, question, &ips));
+                let ips = table.lookup(&name).iter().filter_map(|ip| ip.to_std()).collect();
+                return Ok(self.named(asker, evaluation, question, &name, Ok(ips)));
             }
             Some(Resolving::Host(own)) => {
                 let (status, left) =
@@ -404,9 +457,10 @@ impl ScriptQuestion {
                     }
                     Status::PENDING => true,
                     Status::PASS => false,
-                    _ => {
+                    failed => {
                         request.cancel();
-                        return Ok(self.go_on(asker, evaluation, question, &[]));
+                        let error = super::asking::refusal(failed).subject(name.as_str());
+                        return Ok(self.named(asker, evaluation, question, &name, Err(error)));
                     }
                 }
             }
@@ -417,12 +471,26 @@ impl ScriptQuestion {
         } else {
             request.cancel();
             let request = Shared::new(DnsRequest::new(asker.engine.next_id()));
-            if dns::ask_system(&name, &request).is_err() {
-                return Ok(self.go_on(asker, evaluation, question, &[]));
+            if let Err(status) = dns::ask_system(&name, &request) {
+                let error = Error::bare(status).subject(name.as_str());
+                return Ok(self.named(asker, evaluation, question, &name, Err(error)));
             }
             request
         };
         Ok(Ok(At::Names { request, open, name, rest: Box::new((evaluation, question)) }))
+    }
+
+    /// A name is answered: the listeners hear of it, then the script, to whom a failed one has no address.
+    fn named(
+        &self,
+        asker: &Asker<'_>,
+        evaluation: Evaluation,
+        question: Question,
+        name: &str,
+        answer: Result<Vec<IpAddr>>,
+    ) -> Result<At> {
+        asker.hearing.ended(name, &answer);
+        self.go_on(asker, evaluation, question, answer.as_deref().unwrap_or_default())
     }
 
     fn go_on(
@@ -525,6 +593,15 @@ fn ended(request: &Running) -> Option<Result<(Evaluation, Step)>> {
 }
 
 /// The addresses of a finished request; a failed lookup has none.
-fn answered(request: &Shared<DnsRequest>) -> Option<Vec<IpAddr>> {
-    request.read(|answer, done| done.map(|_| answer.ips().iter().filter_map(|ip| ip.to_std()).collect()))
+fn answered(request: &Shared<DnsRequest>) -> Option<Result<Vec<IpAddr>>> {
+    request.read(|answer, done| {
+        let ips: Vec<IpAddr> = answer.ips().iter().filter_map(|ip| ip.to_std()).collect();
+        Some(match done? {
+            Err(error) if ips.is_empty() => Err(error.clone()),
+            _ => Ok(ips),
+        })
+    })
 }
+
+#[cfg(test)]
+mod tests;
