@@ -9,15 +9,17 @@ use arrayvec::ArrayVec;
 use super::bits::{Bits, Form, Rows};
 use super::calls::Facts;
 use super::chain::{Chain, Shared};
-use super::choice::{Choice, MAX_DRAWS, choose, copy_tags, go_on};
+use super::choice::{Choice, MAX_DRAWS, choose, go_on};
 use super::hash;
 use super::invocation::Invocation;
 use super::live::{Kind, Live};
-use super::memo::{Node, NodeKind, Outcome};
+use super::looked::{Kept, LONGEST, Looked};
+use super::memo::{Node, NodeKind};
 use super::plan::Plan;
 use super::reference::destination_of;
 use super::run::{Draws, Machine, Place, Scratch, draw_number, rows_into};
 use super::snapshot::Invokers;
+use super::view::{View, view_of};
 use crate::error::{Error, Result, Status};
 use crate::runtime::random::{Draw, Stream};
 use crate::sys::thread;
@@ -26,8 +28,6 @@ use crate::sys::thread;
 const SLOTS: usize = 128;
 /// Keys up to this length are kept in the slot itself.
 const INLINE: usize = 40;
-/// Longer keys are not kept at all.
-const LONGEST: usize = 1024;
 
 /// Routes calls on one thread. Exclusive; belongs to the thread that made it until [`adopt`](Self::adopt).
 ///
@@ -124,9 +124,6 @@ struct Mark {
 
 const MARKS: usize = 16;
 
-/// Attachments rules may look at for a call's to be gone through once.
-const FEW_ATTACHMENTS: usize = 8;
-
 #[inline(always)]
 fn mark_of(stamp: u64) -> usize {
     (stamp ^ stamp >> 32) as usize % MARKS
@@ -186,97 +183,6 @@ enum Found {
     Run,
 }
 
-/// A routing result, borrowed: valid until the session's next call.
-#[derive(Clone, Copy)]
-pub struct View<'a> {
-    pub(crate) plan: Option<&'a Plan>,
-    rows: Rows<'a>,
-    invokers: &'a Arc<Invokers>,
-    outcome: Option<&'a Outcome>,
-    generation: u64,
-    emptied_by: Option<&'a Arc<str>>,
-}
-
-impl<'a> View<'a> {
-    #[inline(always)]
-    pub(crate) fn of(plan: &'a Plan, outcome: &'a Outcome) -> View<'a> {
-        View {
-            plan: Some(plan),
-            rows: outcome.rows(),
-            invokers: &plan.invokers,
-            outcome: Some(outcome),
-            generation: plan.generation,
-            emptied_by: if outcome.emptied_by.is_some() { plan.stage_name(outcome.emptied_by) } else { None },
-        }
-    }
-
-    /// How many invokers may serve the call.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// True when none may.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// Their rows in the list, ascending.
-    #[inline]
-    pub fn rows(&self) -> Rows<'a> {
-        self.rows
-    }
-
-    /// The tag of the `n`-th.
-    #[inline]
-    pub fn tag_at(&self, n: usize) -> Option<u64> {
-        self.invokers.tag(self.rows.nth(n)?)
-    }
-
-    /// The tags as a borrowed array, when that takes no copy: memoised results of up to 16 384 invokers, and whole
-    /// lists that were given tags. Otherwise use [`tags_into`](Self::tags_into).
-    #[inline]
-    pub fn tags(&self) -> Option<&'a [u64]> {
-        match (self.outcome, self.rows, self.invokers.tags()) {
-            (_, Rows::All(_), Some(tags)) => Some(tags),
-            (Some(outcome), ..) => outcome.tags(self.invokers),
-            _ => None,
-        }
-    }
-
-    /// Copies as many tags as fit and answers how many there are.
-    #[inline]
-    pub fn tags_into(&self, out: &mut [u64]) -> usize {
-        copy_tags(self.rows, self.invokers, out);
-        self.rows.len()
-    }
-
-    /// The list the rows belong to.
-    #[inline]
-    pub fn invokers(&self) -> &'a Arc<Invokers> {
-        self.invokers
-    }
-
-    /// Number of the world that answered.
-    #[inline]
-    pub fn generation(&self) -> u64 {
-        self.generation
-    }
-
-    /// The router that left nothing; `None` when something is left or there was nothing to begin with.
-    #[inline]
-    pub fn emptied_by(&self) -> Option<&'a str> {
-        self.emptied_by.map(|name| &**name)
-    }
-}
-
-impl fmt::Debug for View<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "View({} of {})", self.len(), self.invokers.len())
-    }
-}
-
 impl Chain {
     /// A session of the calling thread, with a random stream of its own.
     pub fn session(&self) -> Session {
@@ -324,7 +230,7 @@ impl Session {
 
     fn forget(&mut self) {
         self.loose = None;
-        self.kept.is_set = false;
+        self.kept.forget();
         self.marks = [Mark::default(); MARKS];
         if self.used > 0 {
             self.used = 0;
@@ -710,158 +616,4 @@ fn search(slots: &[Slot], seed: u64, bare: bool, key: &[u8]) -> std::result::Res
     let place = (hash >> 32) as usize % SLOTS;
     let holds = |at: &usize| slots.get(*at).is_some_and(|slot| slot.hash == hash && slot.is_for(bare, key));
     [place, place ^ 1].into_iter().find(holds).ok_or(Missing { hash, bare, place })
-}
-
-/// What rules look at of a call.
-struct Looked<'c> {
-    /// Nothing but the method name.
-    is_bare: bool,
-    /// The attachments, by the rules' numbers, when those are few.
-    given: [Option<&'c [u8]>; FEW_ATTACHMENTS],
-}
-
-impl<'c> Looked<'c> {
-    #[inline(always)]
-    fn at(plan: &Plan, call: &Invocation<'c>) -> Looked<'c> {
-        let reads = plan.calls.reads();
-        let mut given = [None; FEW_ATTACHMENTS];
-        let mut wanted = false;
-        // Once over those of the call: of a repeated key the last counts.
-        for (name, value) in call.attachments {
-            if let Some(at) = reads.attachment(name) {
-                wanted = true;
-                if let Some(place) = given.get_mut(at) {
-                    *place = Some(*value);
-                }
-            }
-        }
-        let is_bare = !wanted
-            && (call.arguments.is_empty() || reads.arguments.is_empty())
-            && (!reads.raw_method || call.method.first() != Some(&b'$'));
-        Looked { is_bare, given }
-    }
-
-    /// Writes the key of the call.
-    fn write_key(&self, plan: &Plan, call: &Invocation<'_>, key: &mut Vec<u8>) {
-        key.clear();
-        self.pieces(plan, call, |head, value| {
-            key.extend_from_slice(&head.to_le_bytes());
-            key.extend_from_slice(value);
-            true
-        });
-    }
-
-    /// True when `key` is what [`write_key`](Self::write_key) would write.
-    #[inline(always)]
-    fn is_key(&self, key: &[u8], plan: &Plan, call: &Invocation<'_>) -> bool {
-        let mut rest = key;
-        let all = self.pieces(plan, call, |head, value| {
-            let Some((own, tail)) = rest.split_first_chunk::<8>() else { return false };
-            let Some((text, tail)) = tail.split_at_checked(value.len()) else { return false };
-            rest = tail;
-            u64::from_le_bytes(*own) == head && hash::same(text, value)
-        });
-        all && rest.is_empty()
-    }
-
-    /// Shows it piece by piece, each with a number that tells what it is and how long, so that no two calls show the
-    /// same; ends when `put` says false, and says it too.
-    #[inline(always)]
-    fn pieces(&self, plan: &Plan, call: &Invocation<'_>, mut put: impl FnMut(u64, &[u8]) -> bool) -> bool {
-        let reads = plan.calls.reads();
-        let mut put = |mark: u16, value: &[u8]| put(u64::from(mark) | (value.len() as u64) << 16, value);
-        if reads.method && !put(0, call.effective_method()) {
-            return false;
-        }
-        if reads.raw_method && !put(1, call.method) {
-            return false;
-        }
-        if reads.attachments.len() <= FEW_ATTACHMENTS {
-            for (at, value) in self.given.iter().enumerate().take(reads.attachments.len()) {
-                if let Some(value) = value
-                    && !put(2 + at as u16 * 2, value)
-                {
-                    return false;
-                }
-            }
-        } else {
-            for (at, name) in reads.attachments.iter().enumerate() {
-                if let Some(value) = call.attachment(name)
-                    && !put(2 + at as u16 * 2, value)
-                {
-                    return false;
-                }
-            }
-        }
-        reads.arguments.iter().all(|index| match call.arguments.get(*index as usize) {
-            None => true,
-            Some(None) => put(3, &index.to_le_bytes()),
-            Some(Some(value)) => put(5, &index.to_le_bytes()) && put(7, value),
-        })
-    }
-}
-
-/// What the call before was to the rules, for calls whose results are not memoised: retries under another mask, and most
-/// calls of most threads, are the same to them.
-#[derive(Default)]
-struct Kept {
-    key: Vec<u8>,
-    facts: Facts,
-    is_set: bool,
-}
-
-impl Kept {
-    #[inline]
-    fn of<'a>(&'a mut self, plan: &'a Plan, call: &Invocation<'_>) -> &'a Facts {
-        let looked = Looked::at(plan, call);
-        if looked.is_bare
-            && let Some(facts) = plan.bare_facts(call)
-        {
-            return facts;
-        }
-        if !self.is_set || !looked.is_key(&self.key, plan, call) {
-            self.renew(&looked, plan, call);
-        }
-        &self.facts
-    }
-
-    fn renew(&mut self, looked: &Looked<'_>, plan: &Plan, call: &Invocation<'_>) {
-        looked.write_key(plan, call, &mut self.key);
-        plan.facts(call, &mut self.facts);
-        self.is_set = self.key.len() <= LONGEST;
-        if !self.is_set {
-            self.key = Vec::new();
-        }
-    }
-}
-
-/// Follows drawn destinations to the rows.
-#[inline(always)]
-fn view_of<'a>(plan: Option<&'a Plan>, root: Option<&'a Node>, path: &[u32]) -> View<'a> {
-    let mut node = root;
-    for chosen in path {
-        node = match node.map(|node| &node.kind) {
-            Some(NodeKind::Draw { children, .. }) => {
-                children.get(*chosen as usize).and_then(|child| child.get()).map(|child| &**child)
-            }
-            _ => node,
-        };
-    }
-    match (plan, node.map(|node| &node.kind)) {
-        (Some(plan), Some(NodeKind::Rows(outcome))) => View::of(plan, outcome),
-        _ => View {
-            plan: None,
-            rows: Rows::List(&[]),
-            invokers: nobody(),
-            outcome: None,
-            generation: 0,
-            emptied_by: None,
-        },
-    }
-}
-
-#[cold]
-fn nobody() -> &'static Arc<Invokers> {
-    static NOBODY: once_cell::sync::Lazy<Arc<Invokers>> = once_cell::sync::Lazy::new(Invokers::none);
-    &NOBODY
 }
