@@ -267,7 +267,7 @@ impl Selector {
         Base { origin: cx.address.origin().id(), proxy_id, port, ech, proxy: self.head.current, aux, flags }
     }
 
-    /// Into the next Selection, among the postponed ones, or only to be shown. There must be room.
+    /// Into the next Selection, among the postponed ones, or only to be shown.
     #[inline]
     pub(super) fn push(&mut self, entry: Entry) {
         let mut entry = entry;
@@ -279,8 +279,12 @@ impl Selector {
         }
         match &mut self.head.rare {
             Some(rare) if !rare.spilled.is_empty() => rare.spilled.push(entry),
+            // Making room when there was nothing to move has moved nothing: then they are moved by the first too many.
             _ => {
-                let _ = self.inline.try_push(entry);
+                if let Err(full) = self.inline.try_push(entry) {
+                    self.spill();
+                    self.head.rare_mut().spilled.push(full.element());
+                }
             }
         }
     }

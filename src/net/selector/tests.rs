@@ -391,3 +391,14 @@ fn the_block_is_small_and_a_route_entry_is_an_address_and_three_words() {
     assert_eq!(size_of::<Entry>(), 36);
     assert!(size_of::<Selector>() <= 1024, "{}", size_of::<Selector>());
 }
+
+#[test]
+fn no_address_of_a_long_first_answer_is_lost() {
+    let many: Vec<String> = (1..=100).map(|n| format!("192.0.2.{n}")).collect();
+    let mut world = World::new("a.example");
+    world.dns = vec![("a.example", many.join(" ").leak())];
+    assert_eq!(world.all(), [many.clone()]);
+    let next = Route::new(Arc::clone(&world.address), None, (ips("192.0.2.1")[0], 443), Ip::NONE, None);
+    world.database.failed(&next, Failure::Refused, 0, 0);
+    assert_eq!(world.all(), [many[1..].to_vec(), many[..1].to_vec()]);
+}
