@@ -2672,6 +2672,7 @@ typedef struct byway_pick_options {
     uint32_t flags;
     /**
      * One bit a row of the list, lowest bit of the first word first: 1 = can be called. NULL: all can.
+     * Scripts see it too, as `isAvailable`.
      */
     const uint64_t *available;
     /**

@@ -438,6 +438,7 @@ fn with_call<T>(text: &CallText, body: impl FnOnce(&Invocation<'_>) -> T) -> T {
         types: &[],
         arguments: &arguments,
         attachments: &attachments,
+        ..Invocation::default()
     })
 }
 

@@ -18,6 +18,9 @@ pub struct Invocation<'a> {
     pub arguments: &'a [Option<&'a [u8]>],
     /// Attachments; of a repeated key the last counts.
     pub attachments: &'a [(&'a [u8], &'a [u8])],
+    /// Who can be called, as far as the caller knows: one bit a row, and the id of the list the rows belong to. Nothing
+    /// is filtered by it; it is what scripts are told who ask. `None`: all can.
+    pub available: Option<(&'a [u64], u64)>,
 }
 
 impl<'a> Invocation<'a> {
@@ -100,7 +103,7 @@ mod tests {
             (b"$echo", &[], &[Some(b"hello")], b"$echo"),
         ];
         for (method, types, arguments, expect) in table {
-            let call = Invocation { method, types, arguments, attachments: &[] };
+            let call = Invocation { method, types, arguments, attachments: &[], available: None };
             assert_eq!(call.effective_method(), *expect);
             assert_eq!(call.value(&CallKey::RawMethod), Some(*method));
         }
@@ -113,6 +116,7 @@ mod tests {
             types: &[],
             arguments: &[Some(b"a"), None],
             attachments: &[(b"k", b"1"), (b"k", b"2"), (b"e", b"")],
+            available: None,
         };
         let argument = |index| CallKey::Argument { index, null: "null".into() };
         let attachment = |name: &str| CallKey::Attachment(name.into());

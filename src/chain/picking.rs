@@ -121,6 +121,16 @@ pub struct Wish<'a> {
     pub sticky: Option<bool>,
 }
 
+impl<'a> Wish<'a> {
+    /// The call with what its caller knows of who can be called, for routers that ask; `None`: nothing is known.
+    fn told<'c>(&self, call: &Invocation<'c>) -> Option<Invocation<'c>>
+    where
+        'a: 'c,
+    {
+        self.available.map(|known| Invocation { available: Some(known), ..*call })
+    }
+}
+
 impl Chain {
     /// Routes a call and picks one provider, without a session.
     ///
@@ -128,6 +138,8 @@ impl Chain {
     /// `E_NO_INVOKER`, naming the router that left nothing; `E_STATE` when the availability was noted for another
     /// list; those of [`Picker::pick`]; what a host router failed with.
     pub fn pick(&self, call: &Invocation<'_>, wish: &Wish<'_>) -> Result<Picked> {
+        let told = wish.told(call);
+        let call = told.as_ref().unwrap_or(call);
         let (picking, draw) = (&self.shared.picking, &self.shared.stream);
         let plan = self.shared.current.read();
         if let Some(outcome) = plan.settled(call).filter(|outcome| !outcome.rows().is_empty()) {
@@ -155,6 +167,8 @@ impl Session {
     /// # Errors
     /// As [`Chain::pick`], and `E_BUSY` on another thread than the owner's.
     pub fn pick(&mut self, call: &Invocation<'_>, wish: &Wish<'_>) -> Result<Picked> {
+        let told = wish.told(call);
+        let call = told.as_ref().unwrap_or(call);
         // The view borrows the session; the stream of the picks is lent out meanwhile.
         let mut draw = core::mem::replace(&mut self.pick_stream, Stream::lent());
         let picked = self.route(call).and_then(|view| match view.plan {

@@ -93,6 +93,7 @@ impl OwnedCall {
             types: &types,
             arguments: &arguments,
             attachments: &attachments,
+            available: None,
         })
     }
 }

@@ -115,6 +115,7 @@ pub struct byway_pick_options {
     /// `BYWAY_PICK_*` or 0.
     pub flags: u32,
     /// One bit a row of the list, lowest bit of the first word first: 1 = can be called. NULL: all can.
+    /// Scripts see it too, as `isAvailable`.
     pub available: *const u64,
     /// Words in `available`; rows behind them count as unavailable.
     pub available_words: usize,

@@ -73,6 +73,7 @@ impl CallObject {
             types: &self.types,
             arguments: &self.arguments,
             attachments: &self.attachments,
+            available: None,
         }
     }
 

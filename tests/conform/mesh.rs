@@ -140,6 +140,7 @@ impl Call {
             types: &types,
             arguments: &arguments,
             attachments: &attachments,
+            ..Invocation::default()
         })
     }
 }

@@ -105,6 +105,7 @@ pub(crate) fn with_invocation<T>(call: &Call, run: impl FnOnce(&Invocation<'_>) 
         types,
         arguments: &arguments,
         attachments: &attachments,
+        ..Invocation::default()
     })
 }
 

@@ -166,7 +166,10 @@ impl ScriptRouter {
 impl Router for ScriptRouter {
     fn route(&self, request: &mut Request<'_>) -> Result<Verdict> {
         let list = request.invokers.id();
-        let known = self.kept.as_ref().and_then(|kept| kept.find(list, request.rows, request.call));
+        let available = request.call.available.filter(|(_, of)| *of == list).map(|(bits, _)| bits);
+        // Answers are kept for calls about whom nothing else is known.
+        let kept = self.kept.as_ref().filter(|_| available.is_none());
+        let known = kept.and_then(|kept| kept.find(list, request.rows, request.call));
         if let Some(rows) = known {
             rows.iter().for_each(|row| request.keep(*row as usize));
             if request.explaining {
@@ -176,12 +179,17 @@ impl Router for ScriptRouter {
         }
         let rows: Vec<u32> = request.rows.iter().filter_map(|row| u32::try_from(row).ok()).collect();
         let mut call = Call::new(request.invokers.clone(), rows, request.call, request.consumer.clone());
-        if self.kept.is_some() {
+        if kept.is_some() {
             call = call.noted();
+        }
+        if let Some(bits) = available {
+            let can = |row: usize| bits.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1);
+            let rows = request.rows.iter().filter(|row| !can(*row));
+            call = call.unavailable(rows.filter_map(|row| u32::try_from(row).ok()).collect());
         }
         match self.program.answer(&self.pool, call) {
             Ok(answer) => {
-                if let Some(kept) = &self.kept {
+                if let Some(kept) = kept {
                     kept.keep(list, request.rows, request.call, &answer.reads, &answer.rows);
                 }
                 answer.rows.iter().for_each(|row| request.keep(*row as usize));
