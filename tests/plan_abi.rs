@@ -185,7 +185,8 @@ fn shown(record: &byway_route_record) -> Shown {
     (ip.bytes, ip.family, record.hop_port, record.proxy_kind, record.flags)
 }
 
-const ROOM: usize = 96;
+/// For the longest list twice.
+const ROOM: usize = 200;
 
 struct World {
     engine: *mut byway_engine,
